@@ -1,0 +1,62 @@
+//! What a person reads when a command cannot go on.
+
+use crate::exit::Exit;
+use std::io::Write;
+use std::process::ExitCode;
+
+/// A failure with its cause, its exit code and what to do about it.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    exit: Exit,
+    error: anyhow::Error,
+    hint: Option<String>,
+}
+
+impl Failure {
+    /// The user asked for something that cannot be.
+    pub(crate) fn user(error: impl Into<anyhow::Error>) -> Self {
+        Self {
+            exit: Exit::User,
+            error: error.into(),
+            hint: None,
+        }
+    }
+
+    /// The machine, the disk or another program refused.
+    pub(crate) fn world(error: impl Into<anyhow::Error>) -> Self {
+        Self {
+            exit: Exit::World,
+            error: error.into(),
+            hint: None,
+        }
+    }
+
+    /// A record is unreadable or from a newer version.
+    pub(crate) fn record(error: impl Into<anyhow::Error>) -> Self {
+        Self {
+            exit: Exit::Record,
+            error: error.into(),
+            hint: None,
+        }
+    }
+
+    /// Says what to do next.
+    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    /// Prints the failure to stderr, causes included, and gives the exit code.
+    pub(crate) fn report(&self) -> ExitCode {
+        let mut text = format!("error: {}", self.error);
+        for cause in self.error.chain().skip(1) {
+            text.push_str(&format!(": {cause}"));
+        }
+        if let Some(hint) = &self.hint {
+            text.push_str(&format!("\nhint: {hint}"));
+        }
+        // With stderr closed there is nobody left to tell; the code still says it.
+        let _ = writeln!(std::io::stderr(), "{text}");
+        self.exit.into()
+    }
+}

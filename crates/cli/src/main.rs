@@ -1,0 +1,17 @@
+//! `paceline`: how fast training can go, what holds it back, and which
+//! configuration meets the deadline.
+
+mod args;
+mod exit;
+mod failure;
+
+use clap::Parser;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let args = args::Args::parse();
+    match args.run() {
+        Ok(exit) => exit.into(),
+        Err(failure) => failure.report(),
+    }
+}

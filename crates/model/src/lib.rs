@@ -1,0 +1,26 @@
+//! The vocabulary of Paceline: the nouns every other crate shares.
+//!
+//! A *run* is one execution of a trial. While it lasts, probes emit [`Sample`]s
+//! and workers emit [`Event`]s; when it ends it has an [`Outcome`]. Quantities
+//! are in SI base units and the unit is the last part of a serialized name
+//! (`net_rx_bytes`, `cpu_user_s`).
+//!
+//! This crate deliberately does nothing: no I/O, no clock, no serde. Formats
+//! are owned by the crate that writes them, so that renaming a field here can
+//! never break a record on disk.
+
+mod event;
+mod id;
+mod level;
+mod measure;
+mod outcome;
+mod sample;
+mod time;
+
+pub use event::{Event, EventKind};
+pub use id::{NodeName, RunId, RunIdError, WorkerId};
+pub use level::Level;
+pub use measure::{Aggregate, Measure, PartKind, PartMeasure, Unit};
+pub use outcome::{Outcome, Verdict};
+pub use sample::{GapReason, PartReading, PartReadings, Readings, Sample};
+pub use time::Micros;

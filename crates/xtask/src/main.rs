@@ -1,0 +1,2 @@
+//! The daily commands of Paceline's developers.
+fn main() {}

@@ -1,2 +1,47 @@
-//! The daily commands of Paceline's developers.
-fn main() {}
+//! The daily commands of Paceline's developers, as `cargo xtask NAME`.
+//!
+//! `check` is exactly CI. The commands set up what they need and say what they
+//! could not do; they deliberately know nothing of the product's own logic.
+
+#![expect(
+    clippy::print_stdout,
+    reason = "a developer's command prints its results"
+)]
+
+mod bench;
+mod check;
+mod shell;
+mod tidy;
+
+use anyhow::{Result, bail};
+use std::process::ExitCode;
+
+const USAGE: &str = "\
+usage: cargo xtask COMMAND
+
+  check          everything CI does: format, lints, tests, documentation, tidy
+  test [ARGS]    the tests alone; ARGS go to the test runner
+  tidy           the rules no compiler checks: the crate map, file sizes, licences
+  bench [NAME]   side-by-side benchmarks; without a name, lists them";
+
+fn main() -> ExitCode {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    match run(&words) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            println!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(words: &[String]) -> Result<()> {
+    std::env::set_current_dir(shell::workspace_root()?)?;
+    match words.split_first() {
+        Some((command, [])) if command == "check" => check::check(),
+        Some((command, rest)) if command == "test" => check::test(rest),
+        Some((command, [])) if command == "tidy" => tidy::tidy(),
+        Some((command, rest)) if command == "bench" => bench::bench(rest),
+        _ => bail!("unknown command\n\n{USAGE}"),
+    }
+}

@@ -1,0 +1,25 @@
+//! Side-by-side benchmarks: Paceline and its peers in one run, printed as a table.
+
+use anyhow::{Result, bail};
+
+struct Bench {
+    name: &'static str,
+    compares: &'static str,
+    run: fn() -> Result<()>,
+}
+
+const BENCHES: &[Bench] = &[];
+
+/// Runs the named benchmark, or lists them.
+pub(crate) fn bench(words: &[String]) -> Result<()> {
+    let [name] = words else {
+        for bench in BENCHES {
+            println!("{:12} {}", bench.name, bench.compares);
+        }
+        return Ok(());
+    };
+    match BENCHES.iter().find(|bench| bench.name == name) {
+        Some(bench) => (bench.run)(),
+        None => bail!("no benchmark `{name}`; `cargo xtask bench` lists them"),
+    }
+}

@@ -1,0 +1,43 @@
+//! Rules about the files of the repository: their size and their names.
+
+use crate::shell;
+use anyhow::Result;
+use std::path::Path;
+
+/// A longer source file holds more than one idea.
+const MOST_LINES: usize = 1_000;
+
+/// Names that say nothing about what is inside.
+const EMPTY_NAMES: [&str; 7] = ["utils", "util", "common", "helpers", "types", "misc", "imp"];
+
+/// Source files that are too long or badly named.
+pub(super) fn problems() -> Result<Vec<String>> {
+    let listed = shell::output(
+        "git",
+        &["ls-files", "--cached", "--others", "--exclude-standard"],
+    )?;
+    let mut problems = Vec::new();
+    for file in listed.lines().filter(|file| Path::new(file).exists()) {
+        let path = Path::new(file);
+        let named_badly = path.components().any(|component| {
+            let name = Path::new(component.as_os_str())
+                .file_stem()
+                .unwrap_or_default();
+            EMPTY_NAMES
+                .iter()
+                .any(|empty| name.eq_ignore_ascii_case(empty))
+        });
+        if named_badly {
+            problems.push(format!("{file}: the name does not say what is inside"));
+        }
+        if path.extension().is_some_and(|extension| extension == "rs") {
+            let lines = std::fs::read_to_string(path)?.lines().count();
+            if lines > MOST_LINES {
+                problems.push(format!(
+                    "{file}: {lines} lines; split it (at most {MOST_LINES})"
+                ));
+            }
+        }
+    }
+    Ok(problems)
+}

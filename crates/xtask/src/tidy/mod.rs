@@ -1,0 +1,27 @@
+//! The rules we care about and no compiler checks.
+
+mod architecture;
+mod files;
+mod licences;
+mod metadata;
+
+use anyhow::{Result, bail};
+use metadata::Metadata;
+
+/// Reports every broken rule at once.
+pub(crate) fn tidy() -> Result<()> {
+    let metadata = Metadata::load()?;
+    let mut problems = architecture::problems(&metadata)?;
+    problems.extend(files::problems()?);
+    problems.extend(licences::problems(&metadata));
+    for problem in &problems {
+        println!("tidy: {problem}");
+    }
+    match problems.len() {
+        0 => {
+            println!("tidy: the crate map, file sizes, words and licences are in order");
+            Ok(())
+        }
+        n => bail!("{n} rules are broken"),
+    }
+}

@@ -1,0 +1,1 @@
+//! Hypothesis tests on residuals and on groups of the response.

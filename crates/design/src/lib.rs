@@ -1,0 +1,5 @@
+//! Designed experiments.
+
+mod factor;
+
+pub use factor::{Factor, FactorError, Factors, Scale, Setting};

@@ -1,0 +1,250 @@
+//! What held a run back, and when.
+//!
+//! Each sample's interval is given to at most one [`Resource`]: the one that
+//! the kernel's pressure stall information (PSI) says tasks waited for, else
+//! the one that was used to its limit. Intervals in which neither holds are
+//! [`Holder::Nothing`]: the run waited for something that no counter shows, or
+//! slept. The thresholds are in [`Limits`] and nowhere else.
+
+mod bottleneck;
+mod phases;
+mod summary;
+mod unusual;
+
+pub use bottleneck::{Cause, Holder, Limits, Resource};
+pub use phases::Phase;
+pub use summary::{Amount, Usage};
+pub use unusual::Unusual;
+
+use bottleneck::classify;
+use paceline_model::{Event, Micros, Sample};
+
+/// What is known of the node apart from its samples.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Node {
+    /// Logical CPUs that the run may use.
+    pub cpus: usize,
+    /// Memory that the run may use, in bytes, if limited.
+    pub memory_max_bytes: Option<u64>,
+}
+
+/// The findings about one node of a run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Diagnosis {
+    /// The time covered by samples.
+    pub observed: Micros,
+    /// Mean and peak of each resource.
+    pub usage: Usage,
+    /// How long each resource held the run back, longest first; those that
+    /// never did are absent.
+    pub held: Vec<Held>,
+    /// The stretches of the run, as the job named them or as they were seen.
+    pub phases: Vec<Phase>,
+    /// What a careful reader would want to know.
+    pub unusual: Vec<Unusual>,
+}
+
+/// How long one resource held the run back, and how that is known.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Held {
+    /// By what.
+    pub by: Holder,
+    /// For how long.
+    pub time: Micros,
+    /// The share of the observed time, from 0 to 1.
+    pub share: f64,
+    /// The evidence that decided most of that time.
+    pub cause: Cause,
+    /// The mean of that evidence over the time it decided: a share of time for
+    /// pressure and busy disks, CPUs used for a saturated CPU.
+    pub strength: f64,
+}
+
+/// Looks for what held the run back.
+#[must_use]
+pub fn diagnose(samples: &[Sample], events: &[Event], node: Node) -> Diagnosis {
+    let limits = Limits::default();
+    let classes: Vec<_> = samples
+        .iter()
+        .map(|sample| classify(sample, node, &limits))
+        .collect();
+    let observed = Micros(samples.iter().map(|sample| sample.interval.0).sum());
+    Diagnosis {
+        observed,
+        usage: Usage::of(samples),
+        held: held(samples, &classes, observed),
+        phases: phases::find(samples, &classes, events),
+        unusual: unusual::find(samples, node),
+    }
+}
+
+fn held(samples: &[Sample], classes: &[bottleneck::Class], observed: Micros) -> Vec<Held> {
+    let mut held: Vec<Held> = Vec::new();
+    for by in Holder::ALL {
+        let of_holder = || {
+            samples
+                .iter()
+                .zip(classes)
+                .filter(move |(_, class)| class.holder == by)
+        };
+        let time = Micros(of_holder().map(|(sample, _)| sample.interval.0).sum());
+        if time == Micros::ZERO {
+            continue;
+        }
+        let time_by = |cause: Cause| -> u64 {
+            of_holder()
+                .filter(|(_, c)| c.cause == cause)
+                .map(|(s, _)| s.interval.0)
+                .sum()
+        };
+        let cause = Cause::ALL
+            .into_iter()
+            .max_by_key(|&cause| time_by(cause))
+            .expect("the list of causes is not empty");
+        let weighted: f64 = of_holder()
+            .filter(|(_, class)| class.cause == cause)
+            .map(|(sample, class)| class.strength * sample.interval.as_secs())
+            .sum();
+        held.push(Held {
+            by,
+            time,
+            share: time.as_secs() / observed.as_secs(),
+            cause,
+            strength: weighted / Micros(time_by(cause)).as_secs(),
+        });
+    }
+    held.sort_by_key(|held| std::cmp::Reverse(held.time));
+    held
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use paceline_model::Measure::{self, *};
+    use paceline_model::Readings;
+
+    const NODE: Node = Node {
+        cpus: 4,
+        memory_max_bytes: None,
+    };
+
+    /// One-second samples with the given readings, repeated.
+    fn samples(rows: &[(usize, &[(Measure, f64)])]) -> Vec<Sample> {
+        let mut samples = Vec::new();
+        for (times, readings) in rows {
+            for _ in 0..*times {
+                let at = Micros(1_000_000 * (samples.len() as u64 + 1));
+                samples.push(Sample {
+                    at,
+                    interval: Micros(1_000_000),
+                    gap: None,
+                    readings: readings.iter().copied().collect::<Readings>(),
+                    parts: Vec::new(),
+                });
+            }
+        }
+        samples
+    }
+
+    fn check(rows: &[(usize, &[(Measure, f64)])], expected: &[(Holder, Cause, f64)]) {
+        let diagnosis = diagnose(&samples(rows), &[], NODE);
+        let found: Vec<_> = diagnosis
+            .held
+            .iter()
+            .map(|h| (h.by, h.cause, h.share))
+            .collect();
+        assert_eq!(found, expected);
+    }
+
+    const CPU: Holder = Holder::Resource(Resource::Cpu);
+    const DISK: Holder = Holder::Resource(Resource::Disk);
+    const MEMORY: Holder = Holder::Resource(Resource::Memory);
+
+    #[test]
+    fn a_single_busy_thread_is_held_by_the_cpu() {
+        check(
+            &[(
+                10,
+                &[
+                    (RunCpuUser, 0.98),
+                    (RunCpuSystem, 0.01),
+                    (NodePsiCpuSome, 0.0),
+                ],
+            )],
+            &[(CPU, Cause::Saturated, 1.0)],
+        );
+    }
+
+    #[test]
+    fn pressure_outranks_utilisation() {
+        check(
+            &[(
+                8,
+                &[
+                    (RunCpuUser, 0.95),
+                    (NodePsiIoFull, 0.6),
+                    (NodePsiIoSome, 0.7),
+                    (RunDiskWrite, 1e8),
+                ],
+            )],
+            &[(DISK, Cause::Pressure, 1.0)],
+        );
+    }
+
+    #[test]
+    fn somebody_elses_disk_pressure_is_not_blamed_on_a_run_without_disk_traffic() {
+        check(
+            &[(
+                4,
+                &[
+                    (RunCpuUser, 0.95),
+                    (NodePsiIoSome, 0.7),
+                    (RunDiskWrite, 0.0),
+                    (RunDiskRead, 0.0),
+                ],
+            )],
+            &[(CPU, Cause::Saturated, 1.0)],
+        );
+    }
+
+    #[test]
+    fn swapping_is_memory_and_sleeping_is_nothing() {
+        check(
+            &[
+                (1, &[(RunCpuUser, 0.1), (NodePsiMemorySome, 0.5)]),
+                (3, &[(RunCpuUser, 0.01)]),
+            ],
+            &[
+                (Holder::Nothing, Cause::Unknown, 0.75),
+                (MEMORY, Cause::Pressure, 0.25),
+            ],
+        );
+    }
+
+    #[test]
+    fn a_run_without_samples_has_an_empty_diagnosis() {
+        let diagnosis = diagnose(&[], &[], NODE);
+        assert_eq!(diagnosis.observed, Micros::ZERO);
+        assert!(diagnosis.held.is_empty() && diagnosis.phases.is_empty());
+    }
+
+    #[test]
+    fn phases_are_seen_where_the_holder_changes_for_long() {
+        let diagnosis = diagnose(
+            &samples(&[
+                (20, &[(NodePsiIoSome, 0.9), (RunDiskRead, 1e8)]),
+                (1, &[(RunCpuUser, 0.99)]),
+                (20, &[(NodePsiIoSome, 0.9), (RunDiskRead, 1e8)]),
+                (60, &[(RunCpuUser, 3.9)]),
+            ]),
+            &[],
+            NODE,
+        );
+        let seen: Vec<_> = diagnosis
+            .phases
+            .iter()
+            .map(|p| (p.name.as_str(), p.from.0 / 1_000_000, p.to.0 / 1_000_000))
+            .collect();
+        assert_eq!(seen, [("disk", 0, 41), ("cpu", 41, 101)]);
+    }
+}

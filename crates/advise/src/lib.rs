@@ -1,0 +1,9 @@
+//! From measurements to advice.
+//!
+//! [`diagnose`] says what held a run back, from its samples.
+//!
+//! This crate deliberately reads no files and prints nothing: it takes what a
+//! record holds and returns findings with their evidence; how they look is the
+//! report's business.
+
+pub mod diagnose;

@@ -1,0 +1,87 @@
+//! Fisher's F distribution.
+
+use crate::incomplete_beta::{BetaTails, weight};
+use crate::inversion;
+use crate::parameter::{ParameterError, positive};
+
+/// Fisher's F distribution; the degrees of freedom need not be integers.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct FisherF {
+    df1: f64,
+    df2: f64,
+}
+
+impl FisherF {
+    /// A distribution with `df1` degrees of freedom in the numerator and `df2`
+    /// in the denominator.
+    ///
+    /// # Errors
+    ///
+    /// If either is not positive and finite.
+    pub fn new(df1: f64, df2: f64) -> Result<Self, ParameterError> {
+        Ok(Self {
+            df1: positive("df1", df1)?,
+            df2: positive("df2", df2)?,
+        })
+    }
+
+    /// The density at `f`.
+    pub fn pdf(self, f: f64) -> f64 {
+        if f < 0.0 || f == f64::INFINITY {
+            0.0
+        } else if f == 0.0 {
+            match self.df1.total_cmp(&2.0) {
+                std::cmp::Ordering::Less => f64::INFINITY,
+                std::cmp::Ordering::Equal => 1.0,
+                std::cmp::Ordering::Greater => 0.0,
+            }
+        } else {
+            let (x, y) = self.shares(f);
+            weight(0.5 * self.df1, 0.5 * self.df2, x, y) / f
+        }
+    }
+
+    /// The probability of a value up to `f`.
+    pub fn cdf(self, f: f64) -> f64 {
+        if f.is_nan() {
+            f64::NAN
+        } else {
+            self.tails(f).lower
+        }
+    }
+
+    /// The probability of a value above `f`.
+    pub fn sf(self, f: f64) -> f64 {
+        if f.is_nan() {
+            f64::NAN
+        } else {
+            self.tails(f).upper
+        }
+    }
+
+    /// The value that is not exceeded with probability `p`.
+    pub fn quantile(self, p: f64) -> f64 {
+        inversion::quantile(p, |f| self.cdf(f), |f| self.sf(f))
+    }
+
+    /// The value that is exceeded with probability `p`.
+    pub fn upper_quantile(self, p: f64) -> f64 {
+        inversion::upper_quantile(p, |f| self.cdf(f), |f| self.sf(f))
+    }
+
+    fn tails(self, f: f64) -> BetaTails {
+        let (x, y) = self.shares(f.max(0.0));
+        BetaTails::at(0.5 * self.df1, 0.5 * self.df2, x, y)
+    }
+
+    /// The shares of numerator and denominator in their sum, of which the first
+    /// has a beta distribution.
+    fn shares(self, f: f64) -> (f64, f64) {
+        let ratio = f * (self.df1 / self.df2);
+        if ratio.is_finite() {
+            (ratio / (1.0 + ratio), 1.0 / (1.0 + ratio))
+        } else {
+            (1.0, 0.0)
+        }
+    }
+}

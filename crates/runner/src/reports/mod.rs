@@ -1,0 +1,44 @@
+//! What a job reports of itself, without a library.
+//!
+//! Three ways lead to the same events: a JSON object per line on stdout, the
+//! same in the file that `$PACELINE_EVENTS` names, and a regular expression
+//! over the log ([`MetricPattern`]). A line that is none of these is just log.
+//!
+//! | In the object | Becomes |
+//! |---|---|
+//! | `"step": 12` | the step of every metric in the line (`epoch` if there is no step) |
+//! | `"rank": 1` or `"worker": 1` | the worker of every event in the line |
+//! | `"phase": "eval"` | a phase that begins now |
+//! | any other number | a metric of that name; in nested objects, `outer.inner` |
+//! | `NaN`, `Infinity` | a metric that is not finite, as Python writes it |
+//! | anything else | nothing |
+
+mod json;
+mod lines;
+mod pattern;
+
+pub use json::parse_line;
+pub use lines::Lines;
+pub use pattern::{MetricPattern, MetricPatternError};
+
+/// What one line reported, without a time, which the reader adds.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Report {
+    /// The worker that the line names.
+    pub worker: Option<u32>,
+    /// The step that the line names.
+    pub step: Option<u64>,
+    /// The metric's or phase's name.
+    pub name: String,
+    /// What is reported.
+    pub kind: ReportKind,
+}
+
+/// The two things a job can report.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum ReportKind {
+    /// A number, possibly not finite.
+    Metric(f64),
+    /// The beginning of a phase.
+    Phase,
+}

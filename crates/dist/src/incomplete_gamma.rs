@@ -28,7 +28,9 @@ impl GammaTails {
                 upper: 0.0,
             };
         }
-        if x < a + 1.0 {
+        if a > UNIFORM_FROM {
+            uniform(a, x)
+        } else if x < a + 1.0 {
             let lower = (weight(a, x) / a * lower_series(a, x)).min(1.0);
             Self {
                 lower,
@@ -41,6 +43,28 @@ impl GammaTails {
                 upper,
             }
         }
+    }
+}
+
+/// From this shape on, two terms of the uniform expansion are exact to the last
+/// digit, while the series would need ever more terms.
+const UNIFORM_FROM: f64 = 1e8;
+
+/// Temme's uniform expansion, DLMF 8.12.3, 8.12.4 and 8.12.8 to 8.12.12. Its
+/// coefficients are expanded around `η = 0`: a tail above 1e-300 has
+/// `|η| < 0.0038` here.
+fn uniform(a: f64, x: f64) -> GammaTails {
+    let half_square = deviance(a, x);
+    let sign = if x < a { -1.0 } else { 1.0 };
+    let eta = sign * (2.0 * half_square / a).sqrt();
+    let c0 =
+        -1.0 / 3.0 + eta * (1.0 / 12.0 + eta * (-2.0 / 135.0 + eta * (1.0 / 864.0 + eta / 2835.0)));
+    let c1 = -1.0 / 540.0 + eta * (-1.0 / 288.0 + eta / 378.0);
+    let correction = (-half_square).exp() / (2.0 * PI * a).sqrt() * (c0 + c1 / a);
+    let root = sign * half_square.sqrt();
+    GammaTails {
+        lower: (0.5 * libm::erfc(-root) - correction).clamp(0.0, 1.0),
+        upper: (0.5 * libm::erfc(root) + correction).clamp(0.0, 1.0),
     }
 }
 
@@ -71,17 +95,18 @@ fn upper_fraction(a: f64, x: f64) -> f64 {
     let mut c = f64::INFINITY;
     let mut d = 1.0 / b;
     let mut value = d;
-    let mut i = 0.0;
-    loop {
-        i += 1.0;
+    // At most about 10⁵ terms are needed up to `UNIFORM_FROM`.
+    for i in 1..1_000_000 {
+        let i = f64::from(i);
         let numerator = -i * (i - a);
         b += 2.0;
         d = 1.0 / (b + numerator * d);
         c = b + numerator / c;
         let factor = c * d;
         value *= factor;
-        if (factor - 1.0).abs() < 1e-16 || numerator == 0.0 {
-            return value;
+        if (factor - 1.0).abs() < 3e-16 || numerator == 0.0 {
+            break;
         }
     }
+    value
 }

@@ -1,0 +1,18 @@
+//! How findings look: tables for the terminal, charts as SVG, and the one-file
+//! HTML page.
+//!
+//! - [`number`] writes quantities as people read them.
+//! - [`text`] lays out tables, bars and paragraphs in a given width.
+//! - [`chart`] draws charts that are legible without colour and carry their
+//!   description for those who cannot see them.
+//! - [`page`] builds a self-contained document that never touches the network.
+//!
+//! This crate deliberately decides nothing: findings, thresholds and sentences
+//! about them come from the crates that computed them. It reads no file, no
+//! clock and no environment, and everything it returns is text.
+
+pub mod chart;
+pub mod html;
+pub mod number;
+pub mod page;
+pub mod text;

@@ -1,0 +1,12 @@
+//! Text for the terminal: tables, bars, sparklines and paragraphs that fit a
+//! given width and are legible without colour.
+
+mod bar;
+mod columns;
+mod style;
+mod table;
+
+pub use bar::{bar, shorten, sparkline};
+pub use columns::{columns, paragraph, printable, truncate, wrap};
+pub use style::Style;
+pub use table::{Column, Table};

@@ -1,0 +1,61 @@
+//! The record of a run on disk: written as it happens, crash-safe, readable for good.
+//!
+//! ```text
+//! <run>/
+//!   manifest.json                 everything about the run; written atomically and last
+//!   samples/<node>.parquet        one row per sample
+//!   samples/<node>.parts.parquet  one row per core, disk, interface, process and sample
+//!   events.parquet                one row per event
+//!   log/<worker>.{out,err}        the worker's output, its beginning and end if it was long
+//! ```
+//!
+//! While the run lives there are also `start.json`, the part of the manifest
+//! that is known at the start, `lock`, held by the writer, and `live/`, the
+//! append-only logs from which the tables are made at the end. A record with a
+//! manifest is finished and does not change any more. One without is live if
+//! its lock is held and interrupted if not: the kernel drops the lock when the
+//! writer dies, however it dies.
+//!
+//! [`RunWriter`] writes a record, [`Run`] reads one in any state, [`list`] looks
+//! at many, [`export_csv`] makes files for other tools.
+//!
+//! Every file says its format version, [`FORMAT_VERSION`]. Newer versions are
+//! refused by name; a measure that this version does not know is passed over, and
+//! one that an older version did not have is missing.
+//!
+//! This crate deliberately starts no processes, reads no clock and no
+//! environment, and interprets nothing: what a sample means, and whether a run
+//! was a good one, is said elsewhere.
+
+mod close;
+mod disk;
+mod export;
+mod json;
+mod layout;
+mod list;
+mod lock;
+mod log;
+mod manifest;
+pub mod redact;
+mod run;
+mod sync;
+mod table;
+mod wal;
+mod wall_time;
+mod writer;
+
+pub use disk::WriteRecordError;
+pub use export::{ExportError, export_csv};
+pub use json::FieldError;
+pub use list::{ListRunsError, Listed, Summary, list};
+pub use log::{LogFile, LogWriter};
+pub use manifest::{
+    End, GitState, Limits, LogLimit, LogSummary, Machine, Manifest, Notice, Overhead, Start, Stream,
+};
+pub use run::{OpenRunError, ReadTableError, Run, Samples, SealRunError, State};
+pub use wal::{UnknownName, WalError};
+pub use wall_time::{ParseWallTimeError, WallTime};
+pub use writer::{CreateRunError, RunWriter};
+
+/// The version of the format that this crate writes, and the newest it reads.
+pub const FORMAT_VERSION: u32 = 1;

@@ -1,0 +1,102 @@
+//! A thread that makes appended data last through a power loss.
+//!
+//! What was written survives the end of the process without it; this is for the
+//! machine's. The measuring thread never waits for a disk.
+
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+const EVERY: Duration = Duration::from_secs(2);
+
+/// Syncs the files it was given every two seconds, until dropped.
+pub(crate) struct Syncer {
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+}
+
+#[derive(Default)]
+struct Shared {
+    state: Mutex<State>,
+    stop: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    files: Vec<(PathBuf, Arc<File>)>,
+    failure: Option<(PathBuf, io::Error)>,
+    stopped: bool,
+}
+
+impl Syncer {
+    pub(crate) fn start() -> io::Result<Self> {
+        let shared = Arc::new(Shared::default());
+        let thread = std::thread::Builder::new()
+            .name("paceline-sync".to_owned())
+            .stack_size(64 << 10)
+            .spawn({
+                let shared = Arc::clone(&shared);
+                move || shared.run()
+            })?;
+        Ok(Self {
+            shared,
+            thread: Some(thread),
+        })
+    }
+
+    pub(crate) fn add(&self, path: &Path, file: &Arc<File>) {
+        self.shared
+            .lock()
+            .files
+            .push((path.to_owned(), Arc::clone(file)));
+    }
+
+    /// The first failure since it was last asked for.
+    pub(crate) fn take_failure(&self) -> Option<(PathBuf, io::Error)> {
+        self.shared.lock().failure.take()
+    }
+}
+
+impl Drop for Syncer {
+    fn drop(&mut self) {
+        self.shared.lock().stopped = true;
+        self.shared.stop.notify_one();
+        if let Some(thread) = self.thread.take() {
+            // It does not panic; if it did, the record would still be closed.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn run(&self) {
+        let mut state = self.lock();
+        loop {
+            state = self
+                .stop
+                .wait_timeout_while(state, EVERY, |state| !state.stopped)
+                .unwrap_or_else(PoisonError::into_inner)
+                .0;
+            if state.stopped {
+                return;
+            }
+            let files = state.files.clone();
+            // The writer asks for failures at every sample: it must not wait for the disk.
+            drop(state);
+            let failure = files
+                .into_iter()
+                .find_map(|(path, file)| file.sync_data().err().map(|error| (path, error)));
+            state = self.lock();
+            if state.failure.is_none() {
+                state.failure = failure;
+            }
+        }
+    }
+}

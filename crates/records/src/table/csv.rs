@@ -1,0 +1,92 @@
+//! Tables as CSV after RFC 4180.
+//!
+//! Lines end with CR LF. An empty field is a missing value; an empty text is
+//! `""`. Numbers have the fewest digits that read back as the same number.
+
+use super::{Chunk, Column, Field, FieldKind};
+use crate::WallTime;
+use crate::disk::{At, Staged, WriteRecordError, sync_dir};
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+/// Writes one table. Without [`CsvWriter::finish`] no file is left.
+pub(crate) struct CsvWriter {
+    staged: Staged,
+    path: PathBuf,
+    fields: Vec<Field>,
+    file: BufWriter<File>,
+}
+
+impl CsvWriter {
+    pub(crate) fn create(path: &Path, fields: Vec<Field>) -> Result<Self, WriteRecordError> {
+        let (staged, file) = Staged::create(path)?;
+        let mut file = BufWriter::new(file);
+        let names: Vec<&str> = fields.iter().map(|field| field.name).collect();
+        write!(file, "{}\r\n", names.join(",")).at(path)?;
+        Ok(Self {
+            staged,
+            path: path.to_owned(),
+            fields,
+            file,
+        })
+    }
+
+    /// Writes the chunk's rows and clears it.
+    pub(crate) fn write(&mut self, chunk: &mut Chunk) -> Result<(), WriteRecordError> {
+        for row in 0..chunk.rows() {
+            for (i, (field, column)) in self.fields.iter().zip(&chunk.columns).enumerate() {
+                if i > 0 {
+                    self.file.write_all(b",").at(&self.path)?;
+                }
+                write_cell(&mut self.file, field.kind, column, row).at(&self.path)?;
+            }
+            self.file.write_all(b"\r\n").at(&self.path)?;
+        }
+        chunk.clear();
+        Ok(())
+    }
+
+    pub(crate) fn finish(self) -> Result<(), WriteRecordError> {
+        let file = self
+            .file
+            .into_inner()
+            .map_err(io::IntoInnerError::into_error)
+            .at(&self.path)?;
+        file.sync_all().at(&self.path)?;
+        self.staged.commit()?;
+        sync_dir(self.path.parent().expect("a file is in a directory"))
+    }
+}
+
+fn write_cell(
+    out: &mut impl Write,
+    kind: FieldKind,
+    column: &Column,
+    row: usize,
+) -> io::Result<()> {
+    match column {
+        Column::Integers(cells) => match (cells[row], kind) {
+            (None, _) => Ok(()),
+            (Some(value), FieldKind::Time) => write!(out, "{}", WallTime(value)),
+            (Some(value), FieldKind::Natural) => write!(out, "{}", value.cast_unsigned()),
+            (Some(value), _) => write!(out, "{value}"),
+        },
+        Column::Numbers(cells) => match cells[row] {
+            None => Ok(()),
+            Some(value) => write!(out, "{value}"),
+        },
+        Column::Texts(cells) => match &cells[row] {
+            None => Ok(()),
+            Some(text) if needs_quotes(text) => write!(out, "\"{}\"", text.replace('"', "\"\"")),
+            Some(text) => out.write_all(text.as_bytes()),
+        },
+    }
+}
+
+fn needs_quotes(text: &str) -> bool {
+    text.is_empty()
+        || text.contains(['"', ',', '\r', '\n'])
+        || text.starts_with(' ')
+        || text.ends_with(' ')
+}

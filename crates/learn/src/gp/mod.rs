@@ -1,0 +1,12 @@
+//! Gaussian-process regression with a Matérn 5/2 kernel and noise.
+
+mod ascent;
+mod cholesky;
+mod kernel;
+mod likelihood;
+mod regressor;
+
+pub use kernel::Kernel;
+pub use regressor::{
+    GaussianProcess, GaussianProcessModel, GaussianProcessParams, GpPrediction, Hyperparameters,
+};

@@ -1,0 +1,9 @@
+//! Linear models with a penalty on their coefficients.
+
+mod centred;
+mod householder;
+mod lasso;
+mod ridge;
+
+pub use lasso::{Lasso, LassoModel, LassoParams};
+pub use ridge::{Ridge, RidgeModel, RidgeParams};

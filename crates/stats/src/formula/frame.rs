@@ -1,0 +1,643 @@
+//! A formula checked against a table: the response and variables of every
+//! complete row.
+
+use std::collections::HashMap;
+
+use super::Formula;
+use super::error::{ResolveFormulaError, ResolveProblem, Span};
+use super::expand::{Expansion, Mention, expand};
+use super::expression::Expression;
+use crate::matrix::Contrast;
+use crate::table::{Column, ColumnData, MISSING_CODE, Table};
+
+/// The triangle of this many columns takes 128 MiB.
+const MOST_COLUMNS: usize = 4_096;
+
+/// What to do with a row that misses a value the formula uses.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum MissingPolicy {
+    /// Leave the row out and count it, as R and statsmodels do.
+    #[default]
+    Drop,
+    /// Refuse the table, naming the first such row.
+    Refuse,
+}
+
+/// The order in which terms enter the model.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum TermOrder {
+    /// As written.
+    #[default]
+    Written,
+    /// Main effects first, then two-factor interactions and so on, as R does.
+    ByDegree,
+}
+
+/// How a formula is brought to a table.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FrameOptions {
+    /// What to do with incomplete rows.
+    pub missing: MissingPolicy,
+    /// The order of the terms.
+    pub order: TermOrder,
+}
+
+/// The response and the variables of a formula in every complete row.
+#[derive(Clone, Debug)]
+pub struct ModelFrame {
+    response: Variable,
+    variables: Vec<Variable>,
+    terms: Vec<Term>,
+    intercept: bool,
+    rows: Vec<u32>,
+    dropped: usize,
+}
+
+/// One variable, evaluated.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Variable {
+    label: String,
+    data: VariableData,
+}
+
+/// The values of a variable.
+#[derive(Clone, Debug, PartialEq)]
+pub enum VariableData {
+    /// Numbers, with the digits beyond `f64` where arithmetic produced them.
+    Numeric {
+        /// The values.
+        values: Vec<f64>,
+        /// What `values` lack, row by row; empty when they lack nothing.
+        low: Vec<f64>,
+    },
+    /// Categories; only levels that occur are listed.
+    Categorical {
+        /// The level names in coding order.
+        levels: Vec<String>,
+        /// One index into `levels` per row.
+        codes: Vec<u32>,
+        /// The contrast asked for in the formula.
+        contrast: Option<Contrast>,
+    },
+}
+
+/// How a variable is coded; shorthand for what callers ask most.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Coding {
+    /// As a number.
+    Numeric,
+    /// As categories.
+    Categorical,
+}
+
+/// A term: the interaction of one or more variables.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Term {
+    /// Its name, such as `epochs:batch_size`.
+    pub label: String,
+    /// Indices of its variables in the frame.
+    pub variables: Vec<usize>,
+}
+
+impl Term {
+    /// Whether every variable of `other` is in this term.
+    pub fn contains(&self, other: &Term) -> bool {
+        other
+            .variables
+            .iter()
+            .all(|index| self.variables.contains(index))
+    }
+}
+
+impl Variable {
+    /// The name as written.
+    pub fn label(&self) -> &str {
+        &self.label
+    }
+
+    /// The values.
+    pub fn data(&self) -> &VariableData {
+        &self.data
+    }
+
+    /// Whether it enters as a number or as categories.
+    pub fn coding(&self) -> Coding {
+        match self.data {
+            VariableData::Numeric { .. } => Coding::Numeric,
+            VariableData::Categorical { .. } => Coding::Categorical,
+        }
+    }
+}
+
+impl ModelFrame {
+    /// The response.
+    pub fn response(&self) -> &Variable {
+        &self.response
+    }
+
+    /// The response's values.
+    pub fn response_values(&self) -> &[f64] {
+        match &self.response.data {
+            VariableData::Numeric { values, .. } => values,
+            VariableData::Categorical { .. } => &[],
+        }
+    }
+
+    /// The variables, in the order they are first mentioned.
+    pub fn variables(&self) -> &[Variable] {
+        &self.variables
+    }
+
+    /// The terms, in model order, without the intercept.
+    pub fn terms(&self) -> &[Term] {
+        &self.terms
+    }
+
+    /// Whether the model has an intercept.
+    pub fn has_intercept(&self) -> bool {
+        self.intercept
+    }
+
+    /// How many rows are complete.
+    pub fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// Whether no row is complete. A resolved formula always has rows.
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    /// For each row of the frame, the row of the table, counted from zero.
+    pub fn table_rows(&self) -> &[u32] {
+        &self.rows
+    }
+
+    /// How many rows of the table were left out for missing values.
+    pub fn dropped(&self) -> usize {
+        self.dropped
+    }
+
+    /// The same model of another response, given for every row of the frame.
+    ///
+    /// # Panics
+    ///
+    /// When `values` has not one finite value per row.
+    pub fn with_response(&self, label: impl Into<String>, values: Vec<f64>) -> ModelFrame {
+        assert_eq!(
+            values.len(),
+            self.len(),
+            "one response per row of the frame"
+        );
+        assert!(
+            values.iter().all(|value| value.is_finite()),
+            "a response is finite"
+        );
+        ModelFrame {
+            response: Variable {
+                label: label.into(),
+                data: VariableData::Numeric {
+                    values,
+                    low: Vec::new(),
+                },
+            },
+            ..self.clone()
+        }
+    }
+
+    /// The same data with only these terms, by index into [`ModelFrame::terms`].
+    pub(crate) fn with_terms(&self, keep: &[usize]) -> ModelFrame {
+        ModelFrame {
+            terms: keep
+                .iter()
+                .map(|&index| self.terms[index].clone())
+                .collect(),
+            ..self.clone()
+        }
+    }
+}
+
+pub(super) fn resolve(
+    formula: &Formula,
+    table: &Table,
+    options: &FrameOptions,
+) -> Result<ModelFrame, ResolveFormulaError> {
+    let resolver = Resolver {
+        source: formula.source(),
+        table,
+    };
+    let mut response_columns = Vec::new();
+    formula
+        .response
+        .columns(&mut |name, span| response_columns.push((name, span)));
+    for &(name, span) in &response_columns {
+        resolver.numeric_column(name, span)?;
+    }
+    let others: Vec<&str> = table
+        .columns()
+        .iter()
+        .map(Column::name)
+        .filter(|name| response_columns.iter().all(|(used, _)| used != name))
+        .collect();
+    let expansion = expand(formula.source(), &formula.terms, &others)?;
+    resolver.check(&expansion, &response_columns)?;
+    let (rows, dropped) = resolver.complete_rows(&expansion, &formula.response, options.missing)?;
+    let response = resolver.response(formula, &rows)?;
+    let variables = expansion
+        .mentions
+        .iter()
+        .map(|(label, mention)| resolver.variable(label, mention, &rows, expansion.intercept))
+        .collect::<Result<Vec<_>, _>>()?;
+    let mut terms: Vec<Term> = expansion
+        .terms
+        .iter()
+        .map(|indices| Term {
+            label: indices
+                .iter()
+                .map(|&index| variables[index].label.as_str())
+                .collect::<Vec<_>>()
+                .join(":"),
+            variables: indices.clone(),
+        })
+        .collect();
+    resolver.bound_columns(&terms, &variables, formula.terms.span)?;
+    if options.order == TermOrder::ByDegree {
+        terms.sort_by_key(|term| term.variables.len());
+    }
+    Ok(ModelFrame {
+        response,
+        variables,
+        terms,
+        intercept: expansion.intercept,
+        rows,
+        dropped,
+    })
+}
+
+struct Resolver<'a> {
+    source: &'a str,
+    table: &'a Table,
+}
+
+impl<'a> Resolver<'a> {
+    fn error(&self, span: Span, problem: ResolveProblem) -> ResolveFormulaError {
+        ResolveFormulaError::new(self.source, span, problem)
+    }
+
+    fn column(&self, name: &str, span: Span) -> Result<&'a Column, ResolveFormulaError> {
+        self.table.column(name).ok_or_else(|| {
+            let problem = ResolveProblem::UnknownColumn {
+                name: name.to_owned(),
+                nearest: self.table.nearest_name(name).map(str::to_owned),
+            };
+            self.error(span, problem)
+        })
+    }
+
+    fn numeric_column(&self, name: &str, span: Span) -> Result<&'a [f64], ResolveFormulaError> {
+        let column = self.column(name, span)?;
+        match column.data() {
+            ColumnData::Numeric(values) => Ok(values),
+            ColumnData::Categorical { first_text, .. } => {
+                let column = name.to_owned();
+                let problem = match first_text.clone() {
+                    Some(text) => ResolveProblem::TextInNumericColumn {
+                        column,
+                        row: text.row,
+                        value: text.value,
+                    },
+                    None => ResolveProblem::NotNumeric { column },
+                };
+                Err(self.error(span, problem))
+            }
+        }
+    }
+
+    /// Checks every mention before any value is computed, so that the first
+    /// error in reading order is the one reported.
+    fn check(
+        &self,
+        expansion: &Expansion<'_>,
+        response: &[(&str, Span)],
+    ) -> Result<(), ResolveFormulaError> {
+        for (_, mention) in &expansion.mentions {
+            match mention {
+                Mention::Expression(expression) if expression.as_column().is_some() => {
+                    let name = expression.as_column().unwrap_or_default();
+                    self.plain_column(name, expression.span)?;
+                    if let [(only, _)] = response
+                        && *only == name
+                    {
+                        let problem = ResolveProblem::ResponseAmongTerms(name.to_owned());
+                        return Err(self.error(expression.span, problem));
+                    }
+                }
+                Mention::Expression(expression) => {
+                    let mut columns = Vec::new();
+                    expression.columns(&mut |name, span| columns.push((name, span)));
+                    for (name, span) in columns {
+                        self.numeric_column(name, span)?;
+                    }
+                }
+                Mention::Categories { column, span, .. } => {
+                    self.column(column, *span)?;
+                }
+                Mention::Other { column, span } => {
+                    self.plain_column(column, *span)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// A column used by its bare name, whatever its kind.
+    fn plain_column(&self, name: &str, span: Span) -> Result<&'a Column, ResolveFormulaError> {
+        let column = self.column(name, span)?;
+        if let ColumnData::Categorical {
+            first_text: Some(text),
+            ..
+        } = column.data()
+        {
+            let problem = ResolveProblem::TextInNumericColumn {
+                column: name.to_owned(),
+                row: text.row,
+                value: text.value.clone(),
+            };
+            return Err(self.error(span, problem));
+        }
+        Ok(column)
+    }
+
+    fn complete_rows(
+        &self,
+        expansion: &Expansion<'_>,
+        response: &Expression,
+        policy: MissingPolicy,
+    ) -> Result<(Vec<u32>, usize), ResolveFormulaError> {
+        let mut used: Vec<(&str, Span)> = Vec::new();
+        response.columns(&mut |name, span| used.push((name, span)));
+        for (_, mention) in &expansion.mentions {
+            match mention {
+                Mention::Expression(expression) => {
+                    expression.columns(&mut |name, span| used.push((name, span)));
+                }
+                Mention::Categories { column, span, .. } | Mention::Other { column, span } => {
+                    used.push((column, *span));
+                }
+            }
+        }
+        let mut complete = vec![true; self.table.rows()];
+        for &(name, span) in &used {
+            let column = self.column(name, span)?;
+            let missing: Box<dyn Fn(usize) -> bool> = match column.data() {
+                ColumnData::Numeric(values) => Box::new(|row| values[row].is_nan()),
+                ColumnData::Categorical { codes, .. } => Box::new(|row| codes[row] == MISSING_CODE),
+            };
+            for (row, complete) in complete.iter_mut().enumerate() {
+                if missing(row) {
+                    *complete = false;
+                    if policy == MissingPolicy::Refuse {
+                        let problem = ResolveProblem::Missing {
+                            variable: name.to_owned(),
+                            row: row + 1,
+                        };
+                        return Err(self.error(span, problem));
+                    }
+                }
+            }
+        }
+        let rows: Vec<u32> = complete
+            .iter()
+            .enumerate()
+            .filter(|(_, complete)| **complete)
+            .map(|(row, _)| row as u32)
+            .collect();
+        if rows.is_empty() {
+            let whole = Span {
+                start: 0,
+                end: self.source.len(),
+            };
+            return Err(self.error(whole, ResolveProblem::NoCompleteRow));
+        }
+        let dropped = self.table.rows() - rows.len();
+        Ok((rows, dropped))
+    }
+
+    fn response(&self, formula: &Formula, rows: &[u32]) -> Result<Variable, ResolveFormulaError> {
+        let text = formula.response_text();
+        let label = match formula.response.as_column() {
+            Some(name) => name.to_owned(),
+            None => text.chars().filter(|c| !c.is_whitespace()).collect(),
+        };
+        let data = self.numbers(&formula.response, rows)?;
+        Ok(Variable { label, data })
+    }
+
+    fn variable(
+        &self,
+        label: &str,
+        mention: &Mention<'_>,
+        rows: &[u32],
+        intercept: bool,
+    ) -> Result<Variable, ResolveFormulaError> {
+        let (data, span) = match mention {
+            Mention::Expression(expression) => {
+                let data = match expression.as_column() {
+                    Some(name) => self.plain(name, expression.span, rows)?,
+                    None => self.numbers(expression, rows)?,
+                };
+                (data, expression.span)
+            }
+            Mention::Other { column, span } => (self.plain(column, *span, rows)?, *span),
+            Mention::Categories {
+                column,
+                contrast,
+                span,
+            } => {
+                let column = self.column(column, *span)?;
+                (categories(column, rows, *contrast), *span)
+            }
+        };
+        let only = match &data {
+            VariableData::Categorical { levels, .. } => {
+                (levels.len() < 2).then(|| levels.first().cloned().unwrap_or_default())
+            }
+            // Without an intercept a constant column may stand for it.
+            VariableData::Numeric { values, low } => {
+                (intercept && low.is_empty() && values.iter().all(|&value| value == values[0]))
+                    .then(|| values[0].to_string())
+            }
+        };
+        if let Some(level) = only {
+            let problem = ResolveProblem::OneLevel {
+                variable: label.to_owned(),
+                level,
+            };
+            return Err(self.error(span, problem));
+        }
+        Ok(Variable {
+            label: label.to_owned(),
+            data,
+        })
+    }
+
+    fn plain(
+        &self,
+        name: &str,
+        span: Span,
+        rows: &[u32],
+    ) -> Result<VariableData, ResolveFormulaError> {
+        let column = self.plain_column(name, span)?;
+        match column.data() {
+            ColumnData::Numeric(values) => {
+                let picked: Vec<f64> = rows.iter().map(|&row| values[row as usize]).collect();
+                self.require_finite(name, span, rows, &picked)?;
+                Ok(VariableData::Numeric {
+                    values: picked,
+                    low: Vec::new(),
+                })
+            }
+            ColumnData::Categorical { .. } => Ok(categories(column, rows, None)),
+        }
+    }
+
+    fn numbers(
+        &self,
+        expression: &Expression,
+        rows: &[u32],
+    ) -> Result<VariableData, ResolveFormulaError> {
+        let mut columns: Vec<(&str, &[f64])> = Vec::new();
+        let mut failure = None;
+        expression.columns(&mut |name, span| match self.numeric_column(name, span) {
+            Ok(values) => columns.push((name, values)),
+            Err(error) => failure = failure.take().or(Some(error)),
+        });
+        if let Some(error) = failure {
+            return Err(error);
+        }
+        let mut values = Vec::with_capacity(rows.len());
+        let mut low = Vec::with_capacity(rows.len());
+        for &row in rows {
+            let value = expression.evaluate(&|name| {
+                columns
+                    .iter()
+                    .find(|(known, _)| *known == name)
+                    .map_or(f64::NAN, |(_, values)| values[row as usize])
+            });
+            values.push(value.high());
+            low.push(value.low());
+        }
+        if low.iter().all(|&value| value == 0.0) {
+            low = Vec::new();
+        }
+        let text = &self.source[expression.span.start..expression.span.end];
+        self.require_finite(text, expression.span, rows, &values)?;
+        Ok(VariableData::Numeric { values, low })
+    }
+
+    /// Refuses models whose matrix could not be factored in reasonable memory,
+    /// before anything is built for them.
+    fn bound_columns(
+        &self,
+        terms: &[Term],
+        variables: &[Variable],
+        span: Span,
+    ) -> Result<(), ResolveFormulaError> {
+        let mut total = 0_usize;
+        for term in terms {
+            let levels = |&index: &usize| match variables[index].data() {
+                VariableData::Numeric { .. } => 1,
+                VariableData::Categorical { levels, .. } => levels.len(),
+            };
+            let columns = term
+                .variables
+                .iter()
+                .map(levels)
+                .fold(1_usize, usize::saturating_mul);
+            total = total.saturating_add(columns);
+            if total > MOST_COLUMNS {
+                let problem = ResolveProblem::TooManyColumns {
+                    term: term.label.clone(),
+                    limit: MOST_COLUMNS,
+                };
+                return Err(self.error(span, problem));
+            }
+        }
+        Ok(())
+    }
+
+    fn require_finite(
+        &self,
+        text: &str,
+        span: Span,
+        rows: &[u32],
+        values: &[f64],
+    ) -> Result<(), ResolveFormulaError> {
+        match values.iter().position(|value| !value.is_finite()) {
+            None => Ok(()),
+            Some(index) => {
+                let problem = ResolveProblem::NotFinite {
+                    expression: text.to_owned(),
+                    row: rows[index] as usize + 1,
+                    value: values[index],
+                };
+                Err(self.error(span, problem))
+            }
+        }
+    }
+}
+
+/// The categories of a column in these rows, without the levels that do not occur.
+fn categories(column: &Column, rows: &[u32], contrast: Option<Contrast>) -> VariableData {
+    let (levels, codes): (Vec<String>, Vec<u32>) = match column.data() {
+        ColumnData::Categorical { levels, codes, .. } => (
+            levels.clone(),
+            rows.iter().map(|&row| codes[row as usize]).collect(),
+        ),
+        ColumnData::Numeric(values) => distinct_values(values, rows),
+    };
+    let mut occurs = vec![false; levels.len()];
+    for &code in &codes {
+        occurs[code as usize] = true;
+    }
+    let mut next = 0;
+    let renumbered: Vec<u32> = occurs
+        .iter()
+        .map(|&occurs| {
+            next += u32::from(occurs);
+            next.saturating_sub(1)
+        })
+        .collect();
+    let levels = levels
+        .into_iter()
+        .zip(&occurs)
+        .filter(|(_, occurs)| **occurs)
+        .map(|(level, _)| level)
+        .collect();
+    let codes = codes
+        .iter()
+        .map(|&code| renumbered[code as usize])
+        .collect();
+    VariableData::Categorical {
+        levels,
+        codes,
+        contrast,
+    }
+}
+
+/// Numbers as categories, in order of value.
+fn distinct_values(values: &[f64], rows: &[u32]) -> (Vec<String>, Vec<u32>) {
+    // Adding zero makes -0.0 and 0.0 the same level.
+    let key = |row: u32| (values[row as usize] + 0.0).to_bits();
+    let mut by_bits: HashMap<u64, u32> = HashMap::new();
+    for &row in rows {
+        by_bits.entry(key(row)).or_insert(0);
+    }
+    let mut distinct: Vec<f64> = by_bits.keys().map(|&bits| f64::from_bits(bits)).collect();
+    distinct.sort_by(f64::total_cmp);
+    for (code, value) in distinct.iter().enumerate() {
+        by_bits.insert(value.to_bits(), code as u32);
+    }
+    let codes = rows.iter().map(|&row| by_bits[&key(row)]).collect();
+    (distinct.iter().map(f64::to_string).collect(), codes)
+}

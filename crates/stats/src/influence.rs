@@ -1,0 +1,145 @@
+//! What single runs do to a fit: leverage, Cook's distance, outliers.
+
+use paceline_dist::StudentT;
+
+use crate::fit::Fit;
+
+/// The influence of every row, in the order of the frame.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Influence {
+    /// The diagonal of the hat matrix: how far a row's settings are from the rest.
+    pub leverage: Vec<f64>,
+    /// Residual over its own standard error.
+    pub standardized: Vec<f64>,
+    /// The same with the error estimated without the row; follows Student's t
+    /// with one degree of freedom less than the residual. NaN where a row is
+    /// fitted by a parameter of its own, or where one degree is all there is.
+    pub studentized: Vec<f64>,
+    /// Cook's distance: how far all fitted values move if the row is left out
+    /// (R. D. Cook, "Detection of influential observation in linear regression",
+    /// Technometrics 19, 1977).
+    pub cooks_distance: Vec<f64>,
+    residual_df: usize,
+    parameters: usize,
+}
+
+/// A row whose residual is too large for chance.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Outlier {
+    /// The row of the frame, counted from zero.
+    pub row: usize,
+    /// Its studentised residual.
+    pub studentized: f64,
+    /// The p-value, corrected by Bonferroni for having looked at every row.
+    pub p: f64,
+}
+
+/// A leverage within rounding of one: the row has a parameter of its own.
+const FULL_LEVERAGE: f64 = 1.0 - 1e-10;
+
+impl Influence {
+    /// The influence of every row on a fit.
+    pub fn of(fit: &Fit<'_>) -> Influence {
+        let leverage = leverage(fit);
+        let parameters = fit.rank();
+        let residual_df = fit.residual_df();
+        let sd = fit.error_sd();
+        let df = residual_df as f64;
+        let mut standardized = Vec::with_capacity(leverage.len());
+        let mut studentized = Vec::with_capacity(leverage.len());
+        let mut cooks_distance = Vec::with_capacity(leverage.len());
+        for (&residual, &h) in fit.residuals().iter().zip(&leverage) {
+            if h >= FULL_LEVERAGE {
+                standardized.push(f64::NAN);
+                studentized.push(f64::NAN);
+                cooks_distance.push(f64::NAN);
+                continue;
+            }
+            let r = residual / (sd * (1.0 - h).sqrt());
+            standardized.push(r);
+            let left = df - r * r;
+            studentized.push(match residual_df > 1 && left > 0.0 {
+                true => r * ((df - 1.0) / left).sqrt(),
+                false => f64::NAN,
+            });
+            cooks_distance.push(r * r * h / (parameters as f64 * (1.0 - h)));
+        }
+        Influence {
+            leverage,
+            standardized,
+            studentized,
+            cooks_distance,
+            residual_df,
+            parameters,
+        }
+    }
+
+    /// Rows whose studentised residual is significant at `level` after
+    /// Bonferroni's correction, the most extreme first.
+    pub fn outliers(&self, level: f64) -> Vec<Outlier> {
+        if self.residual_df < 2 {
+            return Vec::new();
+        }
+        let student = StudentT::new((self.residual_df - 1) as f64)
+            .expect("checked to be at least one degree of freedom");
+        let tests = self.studentized.len() as f64;
+        let mut outliers: Vec<Outlier> = self
+            .studentized
+            .iter()
+            .enumerate()
+            .filter(|(_, studentized)| !studentized.is_nan())
+            .map(|(row, &studentized)| Outlier {
+                row,
+                studentized,
+                p: (tests * student.two_sided(studentized)).min(1.0),
+            })
+            .filter(|outlier| outlier.p < level)
+            .collect();
+        outliers.sort_by(|a, b| b.studentized.abs().total_cmp(&a.studentized.abs()));
+        outliers
+    }
+
+    /// Rows with more than twice the average leverage.
+    pub fn high_leverage(&self) -> Vec<usize> {
+        let limit = 2.0 * self.parameters as f64 / self.leverage.len() as f64;
+        (0..self.leverage.len())
+            .filter(|&row| self.leverage[row] > limit)
+            .collect()
+    }
+}
+
+/// The squared length of each row of X·R⁻¹.
+fn leverage(fit: &Fit<'_>) -> Vec<f64> {
+    const BLOCK: usize = 256;
+    let matrix = fit.matrix();
+    let columns = matrix.columns().len();
+    let rows = fit.observations();
+    let mut leverage = Vec::with_capacity(rows);
+    let mut buffer = vec![0.0; BLOCK * columns];
+    for start in (0..rows).step_by(BLOCK) {
+        let indices: Vec<u32> = (start..(start + BLOCK).min(rows))
+            .map(|row| row as u32)
+            .collect();
+        let count = indices.len();
+        let block = &mut buffer[..count * columns];
+        matrix.fill::<f64>(&indices, block);
+        let mut sums = vec![0.0; count];
+        let mut product = vec![0.0; count];
+        for inverse in &fit.solution.scaled_inverse {
+            product.fill(0.0);
+            for (&column, &factor) in fit.solution.independent.iter().zip(inverse) {
+                if factor != 0.0 {
+                    let values = &block[column * count..(column + 1) * count];
+                    for (product, value) in product.iter_mut().zip(values) {
+                        *product += factor * value;
+                    }
+                }
+            }
+            for (sum, product) in sums.iter_mut().zip(&product) {
+                *sum += product * product;
+            }
+        }
+        leverage.extend(sums.into_iter().map(|h| h.min(1.0)));
+    }
+    leverage
+}

@@ -1,0 +1,244 @@
+//! The names Paceline itself understands.
+
+use crate::job::JobKind;
+use crate::quantity::parse_size;
+use paceline_model::Level;
+
+/// A factor with a meaning beyond a placeholder.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BuiltInFactor {
+    /// The name in `[factors]` and `[fixed]`.
+    pub name: &'static str,
+    /// Who acts on it.
+    pub owner: FactorOwner,
+    /// What its levels must be.
+    pub rule: LevelRule,
+    /// One line for a person.
+    pub describe: &'static str,
+}
+
+/// Who acts on a built-in factor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FactorOwner {
+    /// The built-in trainer: the name means nothing to a command.
+    Trainer,
+    /// The runner, for any job on any engine.
+    Runner,
+    /// A cluster engine.
+    Cluster,
+}
+
+/// What the levels of a built-in factor must be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LevelRule {
+    /// Anything.
+    Any,
+    /// Whole numbers from 1.
+    WholeFromOne,
+    /// Numbers above zero.
+    Positive,
+    /// Amounts of memory: `"4GiB"` or bytes.
+    Size,
+}
+
+const fn factor(
+    name: &'static str,
+    owner: FactorOwner,
+    rule: LevelRule,
+    describe: &'static str,
+) -> BuiltInFactor {
+    BuiltInFactor {
+        name,
+        owner,
+        rule,
+        describe,
+    }
+}
+
+impl BuiltInFactor {
+    /// Every built-in factor.
+    pub const ALL: &'static [Self] = &[
+        factor(
+            "model",
+            FactorOwner::Trainer,
+            LevelRule::Any,
+            "the model that is trained",
+        ),
+        factor(
+            "sync",
+            FactorOwner::Trainer,
+            LevelRule::Any,
+            "the consistency model: bsp, ssp:3, async, backup:1, allreduce, dataflow",
+        ),
+        factor(
+            "workers",
+            FactorOwner::Trainer,
+            LevelRule::WholeFromOne,
+            "workers of one training",
+        ),
+        factor(
+            "servers",
+            FactorOwner::Trainer,
+            LevelRule::WholeFromOne,
+            "parameter servers of one training",
+        ),
+        factor(
+            "batch_size",
+            FactorOwner::Trainer,
+            LevelRule::WholeFromOne,
+            "examples per update",
+        ),
+        factor(
+            "learning_rate",
+            FactorOwner::Trainer,
+            LevelRule::Positive,
+            "step length of an update",
+        ),
+        factor(
+            "epochs",
+            FactorOwner::Trainer,
+            LevelRule::WholeFromOne,
+            "passes over the data",
+        ),
+        factor(
+            "concurrency",
+            FactorOwner::Runner,
+            LevelRule::WholeFromOne,
+            "identical copies of the job at the same time",
+        ),
+        factor(
+            "cpus",
+            FactorOwner::Runner,
+            LevelRule::WholeFromOne,
+            "CPUs a run is bound to",
+        ),
+        factor(
+            "memory",
+            FactorOwner::Runner,
+            LevelRule::Size,
+            "memory a run may use",
+        ),
+        factor(
+            "nodes",
+            FactorOwner::Cluster,
+            LevelRule::WholeFromOne,
+            "machines of one run",
+        ),
+        factor(
+            "executors",
+            FactorOwner::Cluster,
+            LevelRule::WholeFromOne,
+            "executors of one run",
+        ),
+        factor(
+            "executor_cores",
+            FactorOwner::Cluster,
+            LevelRule::WholeFromOne,
+            "cores of each executor",
+        ),
+    ];
+
+    /// Finds a built-in factor by its name.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<&'static Self> {
+        Self::ALL.iter().find(|factor| factor.name == name)
+    }
+
+    /// Whether Paceline itself acts on the factor in a job of this kind.
+    #[must_use]
+    pub fn acts_on(&self, job: JobKind, on_cluster: bool) -> bool {
+        match self.owner {
+            FactorOwner::Trainer => job == JobKind::Train,
+            FactorOwner::Runner => true,
+            FactorOwner::Cluster => on_cluster,
+        }
+    }
+}
+
+impl LevelRule {
+    /// What is expected instead, if `level` breaks the rule.
+    pub(crate) fn broken_by(self, level: &Level) -> Option<&'static str> {
+        let (holds, expected) = match self {
+            Self::Any => (true, ""),
+            Self::WholeFromOne => (
+                matches!(level, Level::Integer(i) if *i >= 1),
+                "whole numbers from 1",
+            ),
+            Self::Positive => (
+                level.as_number().is_some_and(|x| x > 0.0),
+                "numbers above zero",
+            ),
+            Self::Size => (
+                match level {
+                    Level::Integer(i) => *i >= 1,
+                    Level::Word(word) => parse_size(word).is_some(),
+                    Level::Number(_) | Level::Switch(_) => false,
+                },
+                "amounts of memory such as \"4GiB\"",
+            ),
+        };
+        (!holds).then_some(expected)
+    }
+}
+
+/// A value that Paceline measures for every run and that responses may use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RunValue {
+    /// The name in an expression and in the study's table, unit last.
+    pub name: &'static str,
+    /// One line for a person.
+    pub describe: &'static str,
+}
+
+impl RunValue {
+    /// Every value, in the order of the study's table.
+    pub const ALL: &'static [Self] = &[
+        value(
+            "duration_s",
+            "time from the start of the command to its end",
+        ),
+        value(
+            "cpu_mean_cores",
+            "CPU time of the run divided by its duration",
+        ),
+        value(
+            "cpu_peak_cores",
+            "highest CPU use of the run within one sample",
+        ),
+        value("cpu_user_s", "CPU time of the run in user mode"),
+        value("cpu_system_s", "CPU time of the run in the kernel"),
+        value("mem_mean_bytes", "mean resident memory of the run"),
+        value("mem_peak_bytes", "highest memory of the run"),
+        value(
+            "disk_read_bytes",
+            "bytes the run caused to be read from disks",
+        ),
+        value(
+            "disk_write_bytes",
+            "bytes the run caused to be written to disks",
+        ),
+        value("net_rx_bytes", "bytes the node received during the run"),
+        value("net_tx_bytes", "bytes the node sent during the run"),
+        value(
+            "iowait_s",
+            "idle CPU time of the node while a disk request was outstanding",
+        ),
+        value(
+            "steal_s",
+            "CPU time the hypervisor took from the node during the run",
+        ),
+        value("psi_cpu_s", "time in which some task waited for a CPU"),
+        value("psi_memory_s", "time in which some task waited for memory"),
+        value("psi_io_s", "time in which some task waited for a disk"),
+    ];
+
+    /// Finds a value by its name.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<&'static Self> {
+        Self::ALL.iter().find(|value| value.name == name)
+    }
+}
+
+const fn value(name: &'static str, describe: &'static str) -> RunValue {
+    RunValue { name, describe }
+}

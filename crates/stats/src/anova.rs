@@ -87,12 +87,15 @@ impl Anova {
     ///
     /// # Errors
     ///
-    /// As [`fit`], since type III may fit again with other contrasts.
+    /// As [`fit`], since types II and III may fit again with other contrasts.
     pub fn of(model: &Fit<'_>, kind: AnovaType) -> Result<Anova, FitError> {
+        let frame = model.matrix().frame();
+        let by_degree = frame.terms().is_sorted_by_key(|term| term.variables.len());
         match kind {
-            AnovaType::I | AnovaType::II => Ok(table(model, kind)),
-            AnovaType::III => {
-                let matrix = ModelMatrix::forced(model.matrix().frame(), Contrast::Sum);
+            AnovaType::I => Ok(table(model, kind)),
+            AnovaType::II if by_degree => Ok(table(model, kind)),
+            AnovaType::II | AnovaType::III => {
+                let matrix = ModelMatrix::marginal(frame, Contrast::Sum);
                 let options = FitOptions {
                     confidence: model.confidence(),
                     ..FitOptions::default()

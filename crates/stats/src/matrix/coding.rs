@@ -6,7 +6,7 @@
 //! and the rest is recombined into as few blocks as possible.
 
 use super::{Contrast, MatrixColumn, Part};
-use crate::formula::{Coding, ModelFrame, VariableData};
+use crate::formula::{Coding, ModelFrame, TermOrder, VariableData};
 
 /// One block of columns of a term: its categorical variables, each with a column
 /// for every level or for all but one.
@@ -16,20 +16,23 @@ pub(super) struct Block {
     categorical: Vec<(usize, bool)>,
 }
 
-/// The blocks of each term, in the order of the frame's terms.
-pub(super) fn codings(frame: &ModelFrame) -> Vec<Vec<Block>> {
+/// The blocks of each term, in the order of the frame's terms. `order` is the
+/// order in which terms claim their margins.
+pub(super) fn codings(frame: &ModelFrame, order: TermOrder) -> Vec<Vec<Block>> {
     let terms = frame.terms();
     let numeric = |variable: &usize| frame.variables()[*variable].coding() == Coding::Numeric;
     let mut blocks = vec![Vec::new(); terms.len()];
     // What is spanned so far: the numeric variables multiplied in, and the
-    // categorical margin. Lower degrees go first, whatever the written order.
+    // categorical margin.
     let mut spanned: Vec<(Vec<usize>, Vec<usize>)> = Vec::new();
     if frame.has_intercept() {
         spanned.push((Vec::new(), Vec::new()));
     }
-    let mut order: Vec<usize> = (0..terms.len()).collect();
-    order.sort_by_key(|&index| terms[index].variables.len());
-    for index in order {
+    let mut sequence: Vec<usize> = (0..terms.len()).collect();
+    if order == TermOrder::ByDegree {
+        sequence.sort_by_key(|&index| terms[index].variables.len());
+    }
+    for index in sequence {
         let variables = &terms[index].variables;
         let mut numbers: Vec<usize> = variables.iter().copied().filter(numeric).collect();
         numbers.sort_unstable();

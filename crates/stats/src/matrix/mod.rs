@@ -2,7 +2,7 @@
 
 mod coding;
 
-use crate::formula::{ModelFrame, VariableData};
+use crate::formula::{ModelFrame, TermOrder, VariableData};
 use crate::lstsq::Scalar;
 
 /// How the levels of a categorical variable become columns.
@@ -70,19 +70,24 @@ impl<'a> ModelMatrix<'a> {
     ///
     /// A categorical variable is coded by contrasts where the terms before it
     /// already span its margin and by one indicator per level where they do not,
-    /// so that the columns span exactly the model (the rule of patsy, which
-    /// corrects R's in models without margins).
+    /// so that each term spans what it adds to the terms written before it,
+    /// whatever the contrast (the rule of patsy, which corrects R's in models
+    /// without margins). An interaction written before its main effects leaves
+    /// them nothing, as in R.
     pub fn new(frame: &'a ModelFrame, contrast: Contrast) -> ModelMatrix<'a> {
-        ModelMatrix::coded(frame, |own| own.unwrap_or(contrast))
+        ModelMatrix::coded(frame, TermOrder::Written, |own| own.unwrap_or(contrast))
     }
 
-    /// Codes every categorical variable by `contrast`, whatever the formula says.
-    pub(crate) fn forced(frame: &'a ModelFrame, contrast: Contrast) -> ModelMatrix<'a> {
-        ModelMatrix::coded(frame, |_| contrast)
+    /// Codes every categorical variable by `contrast`, whatever the formula says,
+    /// and lets main effects have their margins even where an interaction is
+    /// written before them.
+    pub(crate) fn marginal(frame: &'a ModelFrame, contrast: Contrast) -> ModelMatrix<'a> {
+        ModelMatrix::coded(frame, TermOrder::ByDegree, |_| contrast)
     }
 
     fn coded(
         frame: &'a ModelFrame,
+        order: TermOrder,
         choose: impl Fn(Option<Contrast>) -> Contrast,
     ) -> ModelMatrix<'a> {
         let scales: Vec<f64> = frame
@@ -102,7 +107,7 @@ impl<'a> ModelMatrix<'a> {
                 scale: 1.0,
             });
         }
-        let codings = coding::codings(frame);
+        let codings = coding::codings(frame, order);
         for (index, blocks) in codings.iter().enumerate() {
             for block in blocks {
                 columns.extend(coding::columns(frame, index, block, &scales, &choose));
@@ -282,16 +287,16 @@ mod tests {
     }
 
     #[test]
-    fn written_order_is_kept_and_does_not_change_the_coding() {
+    fn an_interaction_written_first_leaves_its_main_effects_nothing() {
         check(
             "y ~ a:b + a + b",
             &[
                 "Intercept",
-                "a[T.q]:b[T.v]",
-                "a[T.q]:b[T.w]",
-                "a[T.q]",
                 "b[T.v]",
                 "b[T.w]",
+                "a[T.q]:b[u]",
+                "a[T.q]:b[v]",
+                "a[T.q]:b[w]",
             ],
         );
     }

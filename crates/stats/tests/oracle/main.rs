@@ -2,5 +2,6 @@
 
 mod linear_models;
 mod nist;
+mod r_models;
 mod spark;
 mod support;

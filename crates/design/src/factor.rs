@@ -350,19 +350,21 @@ impl Factor {
     }
 
     /// The middle of the factor: the middle one of an odd number of levels,
-    /// the middle of the range otherwise. Categorical factors have none.
+    /// the middle of the range otherwise. Categorical factors have none, nor
+    /// has a whole one with no whole value between its ends.
     pub(crate) fn centre(&self) -> Option<Setting> {
         if self.is_categorical() {
             return None;
         }
         let n = self.levels.len();
         if n.is_multiple_of(2) {
-            return Some(self.at(0.0));
+            let middle = self.at(0.0);
+            return (middle != self.end(false) && middle != self.end(true)).then_some(middle);
         }
         let mut order: Vec<u32> = (0..n as u32).collect();
         order.sort_by(|a, b| {
-            self.coded(Setting::Level(*a))
-                .total_cmp(&self.coded(Setting::Level(*b)))
+            let coded = |i: &u32| self.coded(Setting::Level(*i));
+            coded(a).total_cmp(&coded(b))
         });
         Some(Setting::Level(order[n / 2]))
     }

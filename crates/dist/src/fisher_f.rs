@@ -37,7 +37,8 @@ impl FisherF {
             }
         } else {
             let (x, y) = self.shares(f);
-            weight(0.5 * self.df1, 0.5 * self.df2, x, y) / f
+            let (a, b) = self.shapes();
+            weight(a, b, x, y) / f
         }
     }
 
@@ -71,17 +72,23 @@ impl FisherF {
 
     fn tails(self, f: f64) -> BetaTails {
         let (x, y) = self.shares(f.max(0.0));
-        BetaTails::at(0.5 * self.df1, 0.5 * self.df2, x, y)
+        let (a, b) = self.shapes();
+        BetaTails::at(a, b, x, y)
     }
 
     /// The shares of numerator and denominator in their sum, of which the first
     /// has a beta distribution.
-    fn shares(self, f: f64) -> (f64, f64) {
+    pub(crate) fn shares(self, f: f64) -> (f64, f64) {
         let ratio = f * (self.df1 / self.df2);
         if ratio.is_finite() {
             (ratio / (1.0 + ratio), 1.0 / (1.0 + ratio))
         } else {
             (1.0, 0.0)
         }
+    }
+
+    /// The parameters of that beta distribution.
+    pub(crate) fn shapes(self) -> (f64, f64) {
+        (0.5 * self.df1, 0.5 * self.df2)
     }
 }

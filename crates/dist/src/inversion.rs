@@ -57,3 +57,35 @@ pub(crate) fn upper_quantile(
         bisect(|x| lower(x) >= 1.0 - p)
     }
 }
+
+/// The root of a falling function between `below`, where it is not negative,
+/// and `above`, where it is not positive: regula falsi with the Illinois
+/// weighting (Dowell and Jarratt 1971), which needs few evaluations of an
+/// expensive function.
+pub(crate) fn falling_root(below: f64, above: f64, f: impl Fn(f64) -> f64) -> f64 {
+    let (mut low, mut high) = (below, above);
+    let (mut at_low, mut at_high) = (f(low), f(high));
+    for _ in 0..100 {
+        if at_low <= 0.0 {
+            return low;
+        }
+        if at_high >= 0.0 {
+            return high;
+        }
+        let middle = (low + (high - low) * at_low / (at_low - at_high)).clamp(low, high);
+        if high - low <= 1e-14 * high || middle == low || middle == high {
+            return middle;
+        }
+        let value = f(middle);
+        if value > 0.0 {
+            low = middle;
+            at_low = value;
+            at_high *= 0.5;
+        } else {
+            high = middle;
+            at_high = value;
+            at_low *= 0.5;
+        }
+    }
+    0.5 * (low + high)
+}

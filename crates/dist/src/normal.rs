@@ -22,6 +22,21 @@ impl Normal {
         0.5 * libm::erfc(x * FRAC_1_SQRT_2)
     }
 
+    /// The logarithm of `sf(x)`, finite for every finite `x`.
+    pub fn ln_sf(self, x: f64) -> f64 {
+        if x < 0.0 {
+            (-self.sf(-x)).ln_1p()
+        } else if x < 30.0 {
+            self.sf(x).ln()
+        } else {
+            // The asymptotic series of Mills' ratio, DLMF 7.12.1. The terms left
+            // out are below 2e-12, of a logarithm beyond -450.
+            let u = 1.0 / (x * x);
+            let series = -u * (1.0 - u * (3.0 - u * (15.0 - u * 105.0)));
+            -0.5 * x * x - x.ln() - 0.5 * (2.0 * PI).ln() + series.ln_1p()
+        }
+    }
+
     /// The value that is not exceeded with probability `p`.
     pub fn quantile(self, p: f64) -> f64 {
         -self.upper_quantile(p)

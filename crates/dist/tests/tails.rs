@@ -1,7 +1,11 @@
 //! Tail probabilities against values computed with 50 digits by
 //! `oracle/tails.py`.
 
-use paceline_dist::{ChiSquared, FisherF, Normal, StudentT};
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use paceline_dist::{
+    Beta, ChiSquared, FisherF, Gamma, NoncentralF, Normal, Poisson, StudentT, StudentizedRange,
+};
 use serde_json::Value;
 
 const ORACLE: &str = include_str!("../oracle/tails.json");
@@ -27,6 +31,26 @@ fn evaluate(dist: &str, params: &[f64], x: f64) -> (f64, f64) {
         ("fisher_f", &[df1, df2]) => {
             let f = FisherF::new(df1, df2).unwrap();
             (f.cdf(x), f.sf(x))
+        }
+        ("noncentral_f", &[df1, df2, lambda]) => {
+            let f = NoncentralF::new(df1, df2, lambda).unwrap();
+            (f.cdf(x), f.sf(x))
+        }
+        ("studentized_range", &[groups, df]) => {
+            let range = StudentizedRange::new(groups as u32, df).unwrap();
+            (range.cdf(x), range.sf(x))
+        }
+        ("beta", &[a, b]) => {
+            let beta = Beta::new(a, b).unwrap();
+            (beta.cdf(x), beta.sf(x))
+        }
+        ("gamma", &[shape, rate]) => {
+            let gamma = Gamma::new(shape, rate).unwrap();
+            (gamma.cdf(x), gamma.sf(x))
+        }
+        ("poisson", &[mean]) => {
+            let poisson = Poisson::new(mean).unwrap();
+            (poisson.cdf(x as u64), poisson.sf(x as u64))
         }
         _ => panic!("no distribution {dist} with {params:?}"),
     }

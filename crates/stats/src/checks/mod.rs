@@ -1,1 +1,45 @@
 //! Hypothesis tests on residuals and on groups of the response.
+//!
+//! Every test takes numbers and returns its statistic, its degrees of freedom
+//! and its p-value, or a [`SampleError`] that says why the data cannot be
+//! tested. What a result means for an analysis is decided elsewhere.
+//!
+//! | Question | Test |
+//! |---|---|
+//! | are the residuals normal? | [`shapiro_wilk`], [`anderson_darling`] |
+//! | is their spread the same everywhere? | [`bartlett`], [`levene`], [`brown_forsythe`], [`breusch_pagan`] |
+//! | are they independent in run order? | [`durbin_watson`] |
+//! | do groups differ? | [`one_way_anova`], [`welch_anova`], [`kruskal_wallis`], [`permutation_anova`] |
+//! | do two groups differ? | [`welch_t`], [`mann_whitney`] |
+//! | does a model need these terms, without normality? | [`freedman_lane`] |
+//! | which groups differ? | [`tukey_hsd`], [`games_howell`] |
+//! | which of many p-values count? | [`bonferroni`], [`holm`], [`benjamini_hochberg`] |
+//! | which effects of an unreplicated design count? | [`lenth`], [`half_normal_quantiles`] |
+//! | do two variables move together? | [`pearson`], [`spearman`] |
+
+mod autocorrelation;
+mod column_space;
+mod correlation;
+mod effects;
+mod means;
+mod multiplicity;
+mod normality;
+mod outcome;
+mod pairwise;
+mod permutation;
+mod ranks;
+mod sample;
+mod spread;
+
+pub use autocorrelation::{DurbinWatson, DurbinWatsonMethod, durbin_watson};
+pub use correlation::{Correlation, pearson, spearman};
+pub use effects::{Lenth, LenthEffect, half_normal_quantiles, lenth};
+pub use means::{MeanDifference, one_way_anova, welch_anova, welch_t};
+pub use multiplicity::{NotAProbability, benjamini_hochberg, bonferroni, holm};
+pub use normality::{NormalityTest, anderson_darling, shapiro_wilk};
+pub use outcome::{ChiSquaredTest, FTest};
+pub use pairwise::{GroupMean, PairwiseComparison, games_howell, tukey_hsd, tukey_kramer};
+pub use permutation::{PermutationTest, freedman_lane, permutation_anova};
+pub use ranks::{MannWhitney, MannWhitneyMethod, kruskal_wallis, mann_whitney};
+pub use sample::{Groups, SampleError};
+pub use spread::{BreuschPagan, bartlett, breusch_pagan, brown_forsythe, levene};

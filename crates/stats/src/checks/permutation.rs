@@ -1,0 +1,194 @@
+//! Tests whose p-value comes from shuffling, not from a distribution.
+
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::{RngCore, SeedableRng};
+
+use super::column_space::ColumnSpace;
+use super::sample::{Groups, Moments, SampleError, finite};
+use crate::lstsq::sum_of_squares;
+
+/// The result of a permutation test.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct PermutationTest {
+    /// The F statistic of the data as they are.
+    pub statistic: f64,
+    /// The degrees of freedom of the numerator.
+    pub df1: f64,
+    /// The degrees of freedom of the denominator.
+    pub df2: f64,
+    /// How many shuffles were made.
+    pub permutations: u32,
+    /// How many of them had a statistic at least as large.
+    pub as_extreme: u32,
+    /// `(as_extreme + 1) / (permutations + 1)`. The data as they are count as one
+    /// of the arrangements, so the p-value is never zero and the test never
+    /// rejects too often (Phipson and Smyth 2010).
+    pub p: f64,
+}
+
+/// Statistics that differ by less, relatively, are the same arrangement computed
+/// in another order.
+const SAME: f64 = 1e-10;
+
+impl PermutationTest {
+    /// Compares `statistic` with those of `permutations` shuffles.
+    fn run(
+        (statistic, df1, df2): (f64, f64, f64),
+        permutations: u32,
+        mut shuffled: impl FnMut() -> f64,
+    ) -> Self {
+        let threshold = statistic * (1.0 - SAME);
+        let as_extreme = (0..permutations)
+            .filter(|_| shuffled() >= threshold)
+            .count() as u32;
+        Self {
+            statistic,
+            df1,
+            df2,
+            permutations,
+            as_extreme,
+            p: (f64::from(as_extreme) + 1.0) / (f64::from(permutations) + 1.0),
+        }
+    }
+}
+
+/// The one-way analysis of variance by shuffling values between groups: exact
+/// for groups of the same distribution, whatever it is.
+///
+/// # Errors
+///
+/// If every group has one value, or if all values are equal.
+pub fn permutation_anova(
+    groups: &Groups<'_>,
+    permutations: u32,
+    seed: u64,
+) -> Result<PermutationTest, SampleError> {
+    let mut values = groups.pooled();
+    let total = Moments::of(&values);
+    let df1 = groups.count() as f64 - 1.0;
+    let df2 = total.count - groups.count() as f64;
+    if df2 < 1.0 {
+        return Err(SampleError::TooFew {
+            needed: groups.count() + 1,
+            found: values.len(),
+        });
+    }
+    if total.square <= 0.0 {
+        return Err(SampleError::Constant);
+    }
+    values.iter_mut().for_each(|value| *value -= total.mean);
+    let sizes: Vec<usize> = groups.iter().map(<[f64]>::len).collect();
+    let f = |values: &[f64]| {
+        let mut rest = values;
+        let mut between = 0.0;
+        for &size in &sizes {
+            let (own, others) = rest.split_at(size);
+            rest = others;
+            between += own.iter().sum::<f64>().powi(2) / size as f64;
+        }
+        // Groups that are all constant leave nothing within: an infinite ratio.
+        let within = (total.square - between).max(0.0);
+        (between / df1) / (within / df2)
+    };
+    let mut shuffler = Shuffler::new(seed);
+    Ok(PermutationTest::run(
+        (f(&values), df1, df2),
+        permutations,
+        || {
+            shuffler.shuffle(&mut values);
+            f(&values)
+        },
+    ))
+}
+
+/// The test of Freedman and Lane (Journal of Business and Economic Statistics 1,
+/// 1983): do `added` columns improve a model that has the columns `kept`?
+///
+/// The residuals of the smaller model are shuffled, not the response, so the
+/// effects that are kept stay what they are. `kept` contains the constant if the
+/// model has one.
+///
+/// # Errors
+///
+/// If lengths differ, if a number is not finite, if the added columns depend on
+/// the kept ones, if no residual is left over, or if the response is explained
+/// without residuals.
+pub fn freedman_lane(
+    response: &[f64],
+    kept: &[&[f64]],
+    added: &[&[f64]],
+    permutations: u32,
+    seed: u64,
+) -> Result<PermutationTest, SampleError> {
+    finite(response.iter().copied())?;
+    let n = response.len();
+    let smaller = ColumnSpace::of(n, kept)?;
+    let mut larger = smaller.clone();
+    larger.extend(added)?;
+    if larger.rank() == smaller.rank() {
+        return Err(SampleError::NothingAdded);
+    }
+    if n <= larger.rank() {
+        return Err(SampleError::TooFew {
+            needed: larger.rank() + 1,
+            found: n,
+        });
+    }
+    let df1 = (larger.rank() - smaller.rank()) as f64;
+    let df2 = (n - larger.rank()) as f64;
+    let mut residuals = smaller.residuals(response)?;
+    let noise = f64::EPSILON * f64::EPSILON * sum_of_squares(response.iter().copied());
+    if sum_of_squares(residuals.iter().copied()) <= noise * n as f64 {
+        return Err(SampleError::Constant);
+    }
+    // The fit of the smaller model lies in both spaces, so adding it back to the
+    // shuffled residuals would change neither sum of squares.
+    let f = |shuffled: &[f64]| -> Result<f64, SampleError> {
+        let rest = smaller.residuals(shuffled)?;
+        let without = sum_of_squares(rest.iter().copied());
+        let with = sum_of_squares(larger.residuals(&rest)?.into_iter());
+        Ok(((without - with).max(0.0) / df1) / (with / df2))
+    };
+    let observed = f(&residuals)?;
+    let mut shuffler = Shuffler::new(seed);
+    Ok(PermutationTest::run(
+        (observed, df1, df2),
+        permutations,
+        || {
+            shuffler.shuffle(&mut residuals);
+            f(&residuals).expect("a shuffle keeps the length")
+        },
+    ))
+}
+
+/// Shuffles that a seed determines for ever: ChaCha8 is specified and the draws
+/// are written out.
+struct Shuffler(ChaCha8Rng);
+
+impl Shuffler {
+    fn new(seed: u64) -> Self {
+        let mut key = [0; 32];
+        key[..8].copy_from_slice(&seed.to_le_bytes());
+        Self(ChaCha8Rng::from_seed(key))
+    }
+
+    /// Durstenfeld's shuffle, Algorithm 235 (1964).
+    fn shuffle(&mut self, values: &mut [f64]) {
+        for last in (1..values.len()).rev() {
+            values.swap(last, self.up_to(last));
+        }
+    }
+
+    /// A whole number from zero to `last`, each equally likely: draws that would
+    /// favour the small ones are rejected.
+    fn up_to(&mut self, last: usize) -> usize {
+        let bound = last as u64 + 1;
+        let fair = u64::MAX - u64::MAX % bound;
+        loop {
+            let draw = self.0.next_u64();
+            if draw < fair {
+                return (draw % bound) as usize;
+            }
+        }
+    }
+}

@@ -107,3 +107,41 @@ impl Drop for Sampler {
 fn elapsed(start: Instant) -> Micros {
     Micros::from(Instant::now().saturating_duration_since(start))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::target::Target;
+
+    fn hourly(receive: impl FnMut(Sample) + Send + 'static) -> Sampler {
+        let probe = Probe::new(&Target::default(), Micros::ZERO).unwrap();
+        let interval = Interval::new(Duration::from_secs(3600)).unwrap();
+        #[expect(clippy::disallowed_methods, reason = "the sampler runs in real time")]
+        let start = Instant::now();
+        Sampler::spawn(probe, interval, start, receive).unwrap()
+    }
+
+    #[test]
+    fn stopping_takes_one_last_sample_at_once() {
+        let (sender, receiver) = std::sync::mpsc::channel();
+        let sampler = hourly(move |sample| sender.send(sample).unwrap());
+        let cost = sampler.stop().unwrap();
+        assert_eq!(cost.samples, 1);
+        let samples: Vec<Sample> = receiver.iter().collect();
+        assert_eq!(samples.len(), 1);
+        assert_eq!(samples[0].gap, None);
+    }
+
+    #[test]
+    fn a_sampler_that_is_dropped_leaves_no_thread_behind() {
+        let (sender, receiver) = std::sync::mpsc::channel();
+        drop(hourly(move |sample| sender.send(sample).unwrap()));
+        assert_eq!(receiver.iter().count(), 1);
+    }
+
+    #[test]
+    fn a_receiver_that_panics_is_reported_and_not_passed_on() {
+        let sampler = hourly(|_| panic!("on purpose"));
+        assert_eq!(sampler.stop(), Err(StopSamplerError::Panicked));
+    }
+}

@@ -12,6 +12,10 @@ use std::time::Duration;
 /// The group that holds those of all runs.
 const FAMILY: &str = "paceline";
 
+/// The group of this process itself, if it had to make room. It goes when the
+/// scope that holds it goes: a process cannot remove its own group.
+pub(super) const SUPERVISOR: &str = "paceline-supervisor";
+
 /// The period over which a CPU quota is kept, the kernel's own default.
 const QUOTA_PERIOD_US: u64 = 100_000;
 
@@ -127,17 +131,8 @@ impl RunGroup {
             wanted.extend(limits.cpu_quota.map(|_| "cpu"));
             wanted.extend(limits.cpu_set.as_ref().map(|_| "cpuset"));
             wanted.retain(|controller| offers(controller));
-            let enable = |group: &Path| {
-                for controller in &wanted {
-                    // A group that holds processes may not hand controllers
-                    // on; a limit that needs one is checked below.
-                    let _ = write(
-                        &group.join("cgroup.subtree_control"),
-                        &format!("+{controller}"),
-                    );
-                }
-            };
-            enable(parent);
+            hand_down(parent, &wanted);
+            let enable = |family: &Path| hand_down(family, &wanted);
             builder.make(parent, run, enable)
         });
         let has = |file: &str| {
@@ -404,6 +399,40 @@ impl Drop for Builder {
             remove(directory);
         }
     }
+}
+
+/// Lets a v2 group's children have controllers. What is refused shows when a
+/// limit that needs it is set.
+///
+/// A group other than the root that holds processes may not hand anything down
+/// (Documentation/admin-guide/cgroup-v2.rst, "no internal process"). If this
+/// process is the only one, as in a scope made for it, it steps aside into a
+/// group of its own.
+fn hand_down(group: &Path, controllers: &[&str]) {
+    let file = group.join("cgroup.subtree_control");
+    for controller in controllers {
+        let order = format!("+{controller}");
+        if let Err(error) = write(&file, &order)
+            && error.kind() == ErrorKind::ResourceBusy
+            && step_aside(group).is_ok()
+        {
+            let _ = write(&file, &order);
+        }
+    }
+}
+
+fn step_aside(group: &Path) -> io::Result<()> {
+    let me = std::process::id().to_string();
+    let members = fs::read_to_string(group.join("cgroup.procs"))?;
+    if members.trim() != me {
+        return Err(ErrorKind::ResourceBusy.into());
+    }
+    let aside = group.join(SUPERVISOR);
+    match fs::create_dir(&aside) {
+        Err(error) if error.kind() != ErrorKind::AlreadyExists => return Err(error),
+        _ => {}
+    }
+    write(&aside.join("cgroup.procs"), &me)
 }
 
 /// Copies cores and memory nodes from the group above.

@@ -1,5 +1,6 @@
 //! Where this process's groups are.
 
+use super::group::SUPERVISOR;
 use crate::roots::Roots;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -56,7 +57,13 @@ impl Layout {
             ];
             if mount.is_unified {
                 if layout.unified.is_none() {
-                    layout.unified = mount.group_of("", &memberships);
+                    layout.unified = mount.group_of("", &memberships).map(|group| {
+                        // This process has stepped aside for an earlier run.
+                        match group.parent() {
+                            Some(parent) if group.ends_with(SUPERVISOR) => parent.to_owned(),
+                            _ => group,
+                        }
+                    });
                 }
                 continue;
             }
@@ -137,11 +144,9 @@ impl<'t> Mount<'t> {
         let below = Path::new(path)
             .strip_prefix(&self.root)
             .unwrap_or(Path::new(""));
-        let directory = self.point.join(below);
-        let directory = if directory.is_dir() {
-            directory
-        } else {
-            self.point.clone()
+        let directory = match self.point.join(below) {
+            group if group.is_dir() && below != Path::new("") => group,
+            _ => self.point.clone(),
         };
         directory.is_dir().then_some(directory)
     }

@@ -54,8 +54,6 @@ struct Amounts {
 impl Network {
     pub(crate) fn open(roots: &Roots) -> Self {
         Self {
-            // `/proc/net` is the namespace of the process's first thread;
-            // that of the thread which opens the file is the same here.
             dev: Source::open(roots.proc.join("net/dev")),
             snmp: Source::open(roots.proc.join("net/snmp")),
             class: roots.sys.join("class/net"),

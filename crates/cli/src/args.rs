@@ -1,16 +1,50 @@
 //! What the user typed.
 
+use crate::commands::{doctor, export, ls, run, show};
 use crate::exit::Exit;
 use crate::failure::Failure;
-use clap::Parser;
+use clap::{Parser, Subcommand, ValueEnum};
 
 /// Profiles, designs, runs, explains and tunes distributed model training.
 #[derive(Debug, Parser)]
 #[command(name = "paceline", version, about, max_term_width = 100)]
-pub(crate) struct Args {}
+pub(crate) struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Profile one command: where does its time go?
+    Run(run::Args),
+    /// Print a run again, from its record alone.
+    Show(show::Args),
+    /// List runs.
+    Ls(ls::Args),
+    /// Write a run's samples and events for other tools.
+    Export(export::Args),
+    /// Say what this machine offers, what is missing, and how to get it.
+    Doctor(doctor::Args),
+}
+
+/// How results are printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub(crate) enum Format {
+    /// For people.
+    #[default]
+    Text,
+    /// For programs; the keys are a promise.
+    Json,
+}
 
 impl Args {
     pub(crate) fn run(self) -> Result<Exit, Failure> {
-        Ok(Exit::Done)
+        match self.command {
+            Command::Run(args) => run::run(args),
+            Command::Show(args) => show::show(&args),
+            Command::Ls(args) => ls::ls(&args),
+            Command::Export(args) => export::export(&args),
+            Command::Doctor(args) => doctor::doctor(&args),
+        }
     }
 }

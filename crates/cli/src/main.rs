@@ -2,8 +2,15 @@
 //! configuration meets the deadline.
 
 mod args;
+mod commands;
+mod context;
 mod exit;
 mod failure;
+mod output;
+mod quantity;
+mod records;
+mod screen;
+mod signals;
 
 use clap::Parser;
 use std::process::ExitCode;

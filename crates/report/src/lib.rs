@@ -5,6 +5,7 @@
 //! - [`text`] lays out tables, bars and paragraphs in a given width.
 //! - [`chart`] draws charts that are legible without colour and carry their
 //!   description for those who cannot see them.
+//! - [`verdict`] sums up one run.
 //! - [`page`] builds a self-contained document that never touches the network.
 //!
 //! This crate deliberately decides nothing: findings, thresholds and sentences
@@ -16,3 +17,4 @@ pub mod html;
 pub mod number;
 pub mod page;
 pub mod text;
+pub mod verdict;

@@ -1,5 +1,18 @@
 //! Executes runs.
 //!
-//! [`reports`] reads what a job says of itself.
+//! [`execute`] starts a run's commands through an engine, merges everything
+//! that happens into one order, and writes it into the record. [`reports`]
+//! reads what a job says of itself. [`Interrupt`] passes on the user's wish to
+//! stop.
+//!
+//! The runner deliberately neither prints nor decides what a result means: it
+//! closes the record, and others read it.
 
+mod interrupt;
+mod reporting;
 pub mod reports;
+mod supervise;
+mod tail;
+
+pub use interrupt::Interrupt;
+pub use supervise::{ExecuteError, Executed, Execution, GRACE, Observer, execute};

@@ -1,5 +1,6 @@
 //! Processes on this machine.
 
+mod ask;
 mod kernel;
 mod orphans;
 mod pump;
@@ -7,6 +8,7 @@ mod spawn;
 mod terminal;
 mod watch;
 
+pub use ask::{output_of, usable_cpus};
 pub use spawn::find_program;
 
 use crate::clock::RunClock;

@@ -1,0 +1,7 @@
+//! One module per command.
+
+pub(crate) mod doctor;
+pub(crate) mod export;
+pub(crate) mod ls;
+pub(crate) mod run;
+pub(crate) mod show;

@@ -1,0 +1,274 @@
+//! `paceline run`: profiles one command.
+
+mod status;
+
+use crate::args::Format;
+use crate::commands::show;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::output::{self, Page};
+use crate::quantity::{self, Cpus};
+use crate::records::RUNS;
+use crate::screen::{Screen, To};
+use crate::{context, signals};
+use paceline_engine::{
+    Command, Launch, Leftovers, LocalEngine, RunClock, StartError, Stdin, Tee, find_program,
+};
+use paceline_model::{Micros, Outcome, RunId, WorkerId};
+use paceline_probe::{Interval, Roots};
+use paceline_records::{CreateRunError, Limits, LogLimit, Run, RunWriter, Start, WallTime};
+use paceline_runner::reports::MetricPattern;
+use paceline_runner::{ExecuteError, Execution, Interrupt, execute};
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// What to call the run
+    #[arg(long)]
+    name: Option<String>,
+    /// Where the record goes, a directory that is not there yet [default: runs/<time>-<name>]
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// The time between two samples, at least 100ms
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = quantity::duration)]
+    interval: Duration,
+    /// Set a variable of the command's environment; may be repeated
+    #[arg(long, value_name = "NAME=VALUE", value_parser = quantity::variable)]
+    env: Vec<(String, String)>,
+    /// How many cpus the command may use (2), or exactly which (0-1 or 0,2)
+    #[arg(long, value_parser = quantity::cpus)]
+    cpus: Option<Cpus>,
+    /// How much memory the command may use, such as 8GB
+    #[arg(long, value_name = "SIZE", value_parser = quantity::bytes)]
+    memory: Option<u64>,
+    /// End the command after this time, such as 10m
+    #[arg(long, value_name = "TIME", value_parser = quantity::duration)]
+    timeout: Option<Duration>,
+    /// Find a metric in the output: the first group of the expression is its value; may be repeated
+    #[arg(long, value_name = "NAME=REGEX", value_parser = MetricPattern::parse)]
+    metric: Vec<MetricPattern>,
+    /// Show no live status and no verdict
+    #[arg(long, short)]
+    quiet: bool,
+    /// How to print the verdict: text on stderr, or JSON on stdout (the command's own output then
+    /// goes to stderr)
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+    /// The command and its arguments
+    #[arg(last = true, required = true, value_name = "CMD")]
+    command: Vec<OsString>,
+}
+
+pub(crate) fn run(args: Args) -> Result<Exit, Failure> {
+    let interval = Interval::new(args.interval).map_err(Failure::user)?;
+    let roots = Roots::default();
+    let machine = context::machine(&roots);
+    let cpus = args
+        .cpus
+        .as_ref()
+        .map(|cpus| context::choose(cpus))
+        .transpose()?;
+    check_program(&args)?;
+
+    let clock = RunClock::start();
+    let started = WallTime::from(clock.started_at());
+    let id = run_id(&args, started)?;
+    let dir = args
+        .out
+        .clone()
+        .unwrap_or_else(|| Path::new(RUNS).join(id.as_str()));
+    let start = Start {
+        id: id.clone(),
+        name: args.name.clone(),
+        argv: args
+            .command
+            .iter()
+            .map(|word| word.to_string_lossy().into_owned())
+            .collect(),
+        cwd: context::working_directory()?,
+        env: context::environment(&args.env),
+        git: context::git_state(),
+        machines: vec![machine.clone()],
+        started,
+        sample_interval: Micros::from(interval.length()),
+        limits: Limits {
+            cpus: cpus.as_ref().map(|cpus| cpus.cores().len() as f64),
+            memory_bytes: args.memory,
+            timeout: args.timeout.map(Micros::from),
+        },
+        factors: Default::default(),
+        log_limit: LogLimit::default(),
+    };
+    let writer = RunWriter::create(&dir, start).map_err(cannot_create)?;
+    let dir = std::path::absolute(writer.dir()).unwrap_or_else(|_| writer.dir().to_owned());
+
+    let interrupt = Interrupt::new();
+    signals::pass_on(&interrupt)?;
+    let screen = Screen::new(args.quiet);
+    let reports = dir.join("live").join("reports.jsonl");
+    let out = if args.format == Format::Json {
+        To::Err
+    } else {
+        To::Out
+    };
+    let command = Command {
+        worker: WorkerId(0),
+        argv: args.command.clone(),
+        env: context::variables(&args.env, cpus.as_ref(), &reports, &dir),
+        cwd: None,
+        cpus,
+        tee_out: Some(Tee(screen.writer(out))),
+        tee_err: Some(Tee(screen.writer(To::Err))),
+    };
+    let launch = Launch {
+        run: context::unique_on_host(&id),
+        commands: vec![command],
+        stdin: Stdin::Inherit,
+        memory_max: args.memory,
+        interval,
+        leftovers: Leftovers::Leave,
+    };
+    let execution = Execution {
+        launch,
+        patterns: args.metric.clone(),
+        reports,
+        timeout: args.timeout,
+    };
+    let engine = LocalEngine::new(machine.node, roots, true);
+    let mut status = status::Status::new(screen.clone(), machine.cpus_count);
+    // The clock began before the record was made; the command's own start is
+    // told by the engine.
+    let executed = execute(&engine, execution, clock, writer, &interrupt, &mut status);
+    screen.close();
+    let executed = executed.map_err(|error| cannot_execute(error, &dir))?;
+    conclude(&args, &dir)?;
+    Ok(exit(executed.manifest.end.as_ref().map(|end| &end.outcome)))
+}
+
+/// Prints the verdict.
+fn conclude(args: &Args, dir: &Path) -> Result<(), Failure> {
+    if args.quiet && args.format == Format::Text {
+        return Ok(());
+    }
+    let run = Run::open(dir).map_err(Failure::record)?;
+    match args.format {
+        Format::Json => show::print(&run, Format::Json),
+        Format::Text => {
+            let verdict = show::render(&run, Format::Text, &Page::of_stderr())?;
+            output::tell(&format!("\n{}", verdict.trim_end()));
+            Ok(())
+        }
+    }
+}
+
+/// The command's own code, as a shell would give it.
+fn exit(outcome: Option<&Outcome>) -> Exit {
+    match outcome {
+        Some(Outcome::Exited(code)) => Exit::Command(u8::try_from(*code).unwrap_or(1)),
+        Some(Outcome::Signalled(signal)) => {
+            Exit::Command(u8::try_from(128 + signal).unwrap_or(u8::MAX))
+        }
+        // As `timeout` of the core utilities does.
+        Some(Outcome::TimedOut) => Exit::Command(124),
+        Some(Outcome::Cancelled | Outcome::Interrupted) | None => Exit::Interrupted,
+        Some(Outcome::NotStarted) => Exit::World,
+    }
+}
+
+/// A typing error must not leave a record behind.
+fn check_program(args: &Args) -> Result<(), Failure> {
+    let path = args
+        .env
+        .iter()
+        .rev()
+        .find(|(name, _)| name == "PATH")
+        .map(|(_, value)| OsString::from(value))
+        .or_else(context::search_path);
+    find_program(&args.command[0], None, path.as_deref())
+        .map_err(cannot_start)
+        .map(drop)
+}
+
+/// `20261115-224501-train.py`, or the name that `--out` gives.
+fn run_id(args: &Args, started: WallTime) -> Result<RunId, Failure> {
+    if let Some(out) = &args.out {
+        let name = std::path::absolute(out).map_err(Failure::world)?;
+        let name = name
+            .file_name()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned();
+        return RunId::new(&name)
+            .map_err(|error| Failure::user(error).hint("the last part of --out names the run"));
+    }
+    let program = || {
+        Path::new(&args.command[0])
+            .file_name()
+            .unwrap_or_default()
+            .to_string_lossy()
+    };
+    let name = args.name.clone().unwrap_or_else(|| program().into_owned());
+    let digits: String = started
+        .to_string()
+        .chars()
+        .filter(char::is_ascii_digit)
+        .collect();
+    let safe: String = name
+        .chars()
+        .take(60)
+        .map(|c| if c.is_ascii_alphanumeric() { c } else { '-' })
+        .collect();
+    let milli = &digits[14..17];
+    RunId::new(&format!(
+        "{}-{}.{milli}-{safe}",
+        &digits[..8],
+        &digits[8..14]
+    ))
+    .map_err(Failure::user)
+}
+
+fn cannot_create(error: CreateRunError) -> Failure {
+    match &error {
+        CreateRunError::InUse { .. } | CreateRunError::NotEmpty { .. } => Failure::user(error)
+            .hint("name another directory with --out; a record is never overwritten"),
+        CreateRunError::NotADirectory { .. } => {
+            Failure::user(error).hint("name a directory with --out")
+        }
+        CreateRunError::Write(_) => {
+            Failure::world(error).hint("name a directory that can be written to with --out")
+        }
+    }
+}
+
+fn cannot_start(error: StartError) -> Failure {
+    match &error {
+        StartError::Empty | StartError::NoDirectory(_) | StartError::NoSuchCpus(_) => {
+            Failure::user(error)
+        }
+        StartError::NotFound(_) => {
+            Failure::user(error).hint("check the spelling; a script in this directory is ./NAME")
+        }
+        StartError::NotExecutable(name) => {
+            let hint = format!(
+                "`chmod +x {name}` makes a script executable; or name its interpreter first"
+            );
+            Failure::user(error).hint(hint)
+        }
+        StartError::Limits(_) => {
+            Failure::world(error).hint("`paceline doctor` says which limits this machine can keep")
+        }
+        StartError::Refused { .. } | StartError::Watch(_) => Failure::world(error),
+    }
+}
+
+fn cannot_execute(error: ExecuteError, dir: &Path) -> Failure {
+    match error {
+        ExecuteError::Start(error) => cannot_start(error),
+        ExecuteError::Record(_) | ExecuteError::Reports { .. } => Failure::world(error).hint(format!(
+            "the command was ended, because it could not be recorded; what was recorded is in {}",
+            dir.display()
+        )),
+    }
+}

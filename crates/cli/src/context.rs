@@ -1,0 +1,147 @@
+//! Where and on what a run takes place: the machine, the environment, the
+//! repository.
+
+use crate::failure::Failure;
+use crate::quantity::Cpus;
+use anyhow::Context;
+use indexmap::IndexMap;
+use paceline_engine::output_of;
+use paceline_model::{NodeName, RunId};
+use paceline_probe::Roots;
+use paceline_probe::cgroup::CpuSet;
+use paceline_records::{GitState, Machine};
+use sha2::{Digest, Sha256};
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+/// This machine, as a record names it.
+pub(crate) fn machine(roots: &Roots) -> Machine {
+    let machine = paceline_probe::Machine::detect(roots);
+    Machine {
+        node: NodeName::from_host(&machine.hostname),
+        os: "Linux".to_owned(),
+        kernel: machine.kernel,
+        architecture: machine.architecture,
+        cpu_model: machine.cpu_model,
+        cpus_count: u32::try_from(machine.cores).unwrap_or(u32::MAX).max(1),
+        memory_bytes: machine.memory_bytes,
+    }
+}
+
+/// The CPUs that a wish for CPUs means here.
+pub(crate) fn choose(cpus: &Cpus) -> Result<CpuSet, Failure> {
+    let own = paceline_engine::usable_cpus()
+        .context("cannot read this process's cpus")
+        .map_err(Failure::world)?;
+    match cpus {
+        Cpus::Exactly(set) => match set.cores().iter().find(|core| !own.cores().contains(core)) {
+            None => Ok(set.clone()),
+            Some(core) => Err(
+                Failure::user(anyhow::anyhow!("cpu {core} cannot be used here"))
+                    .hint(format!("the cpus that can: {own}")),
+            ),
+        },
+        Cpus::Count(count) if *count > own.cores().len() => {
+            Err(Failure::user(anyhow::anyhow!("{count} cpus are asked for"))
+                .hint(format!("{} can be used here: {own}", own.cores().len())))
+        }
+        Cpus::Count(count) => {
+            let list: Vec<String> = own.cores()[..*count].iter().map(u32::to_string).collect();
+            CpuSet::parse(&list.join(",")).map_err(Failure::user)
+        }
+    }
+}
+
+pub(crate) fn working_directory() -> Result<PathBuf, Failure> {
+    std::env::current_dir()
+        .context("cannot tell the working directory")
+        .map_err(Failure::world)
+}
+
+/// The environment that a command gets, for the record.
+pub(crate) fn environment(set: &[(String, String)]) -> IndexMap<String, String> {
+    let mut environment: IndexMap<String, String> = std::env::vars_os()
+        .map(|(name, value)| {
+            (
+                name.to_string_lossy().into_owned(),
+                value.to_string_lossy().into_owned(),
+            )
+        })
+        .collect();
+    environment.extend(set.iter().cloned());
+    environment.sort_unstable_keys();
+    environment
+}
+
+/// What Paceline adds to a command's environment; what the user set wins.
+pub(crate) fn variables(
+    set: &[(String, String)],
+    cpus: Option<&CpuSet>,
+    reports: &Path,
+    dir: &Path,
+) -> Vec<(OsString, OsString)> {
+    let mut variables: Vec<(OsString, OsString)> = vec![
+        ("PACELINE_EVENTS".into(), reports.into()),
+        ("PACELINE_RUN_DIR".into(), dir.into()),
+    ];
+    // Behind a pipe Python holds its output back until a buffer is full; metrics
+    // would then come late and all at once.
+    if !is_set("PYTHONUNBUFFERED") {
+        variables.push(("PYTHONUNBUFFERED".into(), "1".into()));
+    }
+    // Numerical libraries start a thread per core of the machine, not per core
+    // that they may use.
+    for name in cpus.map_or(&[][..], |_| &THREADS) {
+        let count = cpus.map_or(1, |cpus| cpus.cores().len()).to_string();
+        if !is_set(name) {
+            variables.push((name.into(), count.into()));
+        }
+    }
+    variables.extend(set.iter().map(|(name, value)| (name.into(), value.into())));
+    variables
+}
+
+/// Variables from which numerical libraries take their number of threads.
+pub(crate) const THREADS: [&str; 5] = [
+    "OMP_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "NUMEXPR_NUM_THREADS",
+    "RAYON_NUM_THREADS",
+];
+
+#[expect(clippy::disallowed_methods, reason = "the cli reads the environment")]
+fn is_set(name: &str) -> bool {
+    std::env::var_os(name).is_some()
+}
+
+#[expect(clippy::disallowed_methods, reason = "the cli reads the environment")]
+pub(crate) fn search_path() -> Option<OsString> {
+    std::env::var_os("PATH")
+}
+
+/// A run's id, told apart from runs of the same id elsewhere on this host.
+pub(crate) fn unique_on_host(id: &RunId) -> RunId {
+    let pid = std::process::id();
+    let short: String = id.as_str().chars().take(80).collect();
+    RunId::new(&format!("{short}.{pid}")).expect("an id with a number at its end is an id")
+}
+
+/// The state of the repository around the working directory, if there is one
+/// and `git` can tell.
+pub(crate) fn git_state() -> Option<GitState> {
+    let here = std::env::current_dir().ok()?;
+    here.ancestors().find(|dir| dir.join(".git").exists())?;
+    let commit = output_of("git", &["rev-parse", "HEAD"])?;
+    let diff = output_of("git", &["diff", "--no-ext-diff", "HEAD"]);
+    Some(GitState {
+        commit: String::from_utf8(commit).ok()?.trim().to_owned(),
+        dirty: diff.as_ref().map(|diff| !diff.is_empty()),
+        diff_hash: diff.filter(|diff| !diff.is_empty()).map(|diff| {
+            Sha256::digest(&diff)
+                .iter()
+                .map(|byte| format!("{byte:02x}"))
+                .collect()
+        }),
+    })
+}

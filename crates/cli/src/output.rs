@@ -1,0 +1,70 @@
+//! Results on stdout: nothing else is printed there.
+
+use crate::failure::Failure;
+use anyhow::Context;
+use paceline_report::text::Style;
+use std::io::{IsTerminal, Write};
+
+/// The narrowest and widest page that tables are laid out for.
+const WIDTHS: std::ops::RangeInclusive<usize> = 60..=100;
+
+/// What a table is laid out for.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Page {
+    /// Columns.
+    pub(crate) width: usize,
+    /// Whether emphasis is shown.
+    pub(crate) style: Style,
+}
+
+impl Page {
+    /// The terminal behind stdout; without one, a page of full width.
+    pub(crate) fn of_stdout() -> Self {
+        Self::new(std::io::stdout().is_terminal())
+    }
+
+    /// The terminal behind stderr; without one, a page of full width.
+    pub(crate) fn of_stderr() -> Self {
+        Self::new(std::io::stderr().is_terminal())
+    }
+
+    fn new(terminal: bool) -> Self {
+        #[expect(clippy::disallowed_methods, reason = "the cli reads the environment")]
+        let colourless = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+        let size = terminal_size::terminal_size();
+        let columns = size.map_or(*WIDTHS.end(), |(width, _)| usize::from(width.0));
+        Self {
+            width: match terminal {
+                true => columns.clamp(*WIDTHS.start(), *WIDTHS.end()),
+                false => *WIDTHS.end(),
+            },
+            style: if terminal && !colourless {
+                Style::Ansi
+            } else {
+                Style::Plain
+            },
+        }
+    }
+}
+
+/// Writes a result. A reader that has gone away (`| head`) is no failure.
+pub(crate) fn data(text: &str) -> Result<(), Failure> {
+    let mut out = std::io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(error)
+            .context("cannot write to stdout")
+            .map_err(Failure::world),
+        _ => Ok(()),
+    }
+}
+
+/// Says something to the user that is not a result.
+pub(crate) fn tell(text: &str) {
+    // With stderr closed there is nobody to tell.
+    let _ = writeln!(std::io::stderr(), "{text}");
+}
+
+/// JSON as it is printed: indented, one document, a newline at its end.
+pub(crate) fn json(value: &serde_json::Value) -> String {
+    format!("{value:#}\n")
+}

@@ -1,0 +1,135 @@
+//! The terminal, shared by a command's output and one line of status below it.
+
+use std::io::{self, IsTerminal, Write};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Where output goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum To {
+    /// Standard output.
+    Out,
+    /// Standard error.
+    Err,
+}
+
+/// A screen with output above and, if stderr is a terminal, a status line.
+#[derive(Clone)]
+pub(crate) struct Screen(Arc<Mutex<State>>);
+
+struct State {
+    /// Nothing if there is no terminal or the user wants none.
+    status: Option<String>,
+    /// Whether the cursor is where a line begins.
+    fresh: bool,
+    out_is_terminal: bool,
+}
+
+impl Screen {
+    /// `quiet` leaves the status line out.
+    pub(crate) fn new(quiet: bool) -> Self {
+        let status = (!quiet && io::stderr().is_terminal()).then(String::new);
+        let out_is_terminal = io::stdout().is_terminal();
+        Self(Arc::new(Mutex::new(State {
+            status,
+            fresh: true,
+            out_is_terminal,
+        })))
+    }
+
+    /// Shows `line` as the status; nothing if there is no status line.
+    pub(crate) fn status(&self, line: String) {
+        let mut state = self.lock();
+        if state.status.is_some() {
+            state.erase();
+            state.status = Some(line);
+            state.draw();
+        }
+    }
+
+    /// Whether anybody would see a status.
+    pub(crate) fn has_status(&self) -> bool {
+        self.lock().status.is_some()
+    }
+
+    /// Takes the status line away for good.
+    pub(crate) fn close(&self) {
+        let mut state = self.lock();
+        state.erase();
+        if state.status.take().is_some() && !state.fresh {
+            // The command's last line has no end; what we print next is ours.
+            let _ = io::stderr().write_all(b"\n");
+        }
+    }
+
+    /// A writer for a command's output.
+    pub(crate) fn writer(&self, to: To) -> Box<dyn Write + Send> {
+        Box::new(Passage {
+            screen: self.clone(),
+            to,
+        })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn erase(&self) {
+        if self.fresh
+            && self
+                .status
+                .as_ref()
+                .is_some_and(|status| !status.is_empty())
+        {
+            let _ = io::stderr().write_all(b"\r\x1b[2K");
+        }
+    }
+
+    /// Only on a fresh line: a status would cut the command's own line in two.
+    fn draw(&self) {
+        if let Some(status) = self.status.as_ref().filter(|_| self.fresh) {
+            let _ = io::stderr().write_all(status.as_bytes());
+        }
+    }
+}
+
+struct Passage {
+    screen: Screen,
+    to: To,
+}
+
+impl Write for Passage {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let shared = {
+            let state = self.screen.lock();
+            state.status.is_some() && (self.to == To::Err || state.out_is_terminal)
+        };
+        if !shared {
+            // Not the terminal with the status line: nobody to coordinate with.
+            write_to(self.to, bytes)?;
+            return Ok(bytes.len());
+        }
+        let mut state = self.screen.lock();
+        state.erase();
+        let written = write_to(self.to, bytes);
+        state.fresh = bytes.last().is_none_or(|&last| last == b'\n');
+        state.draw();
+        written.map(|()| bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+fn write_to(to: To, bytes: &[u8]) -> io::Result<()> {
+    match to {
+        To::Out => {
+            let mut out = io::stdout().lock();
+            out.write_all(bytes)?;
+            out.flush()
+        }
+        To::Err => io::stderr().lock().write_all(bytes),
+    }
+}

@@ -1,0 +1,365 @@
+//! Executing one run: everything that happens in one order, in one record.
+
+use crate::interrupt::Interrupt;
+use crate::reporting::Reporting;
+use crate::reports::MetricPattern;
+use paceline_engine::{Engine, Job, Launch, Message, RunClock, StartError, Status, Usage};
+use paceline_model::{Event, EventKind, Micros, NodeName, Outcome, Sample, WorkerId};
+use paceline_records::{End, Manifest, Notice, Overhead, RunWriter, Stream, WriteRecordError};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
+use std::time::Duration;
+
+/// How many messages may wait for the record: at 64 KiB each, 4 MiB.
+const QUEUE: usize = 64;
+/// How often the file of reports and the time limit are looked at.
+const GLANCE: Duration = Duration::from_millis(50);
+/// How long commands that were asked to end may take to close their files.
+pub const GRACE: Duration = Duration::from_secs(5);
+
+/// What to execute, and how to listen to it.
+pub struct Execution {
+    /// The commands.
+    pub launch: Launch,
+    /// Metrics to look for in the log.
+    pub patterns: Vec<MetricPattern>,
+    /// The file, not made yet, in which the commands report: the one that
+    /// `$PACELINE_EVENTS` names.
+    pub reports: PathBuf,
+    /// The time after which the commands are ended.
+    pub timeout: Option<Duration>,
+}
+
+/// Somebody who watches a run live. Called on the thread that records, so it
+/// must be quick.
+pub trait Observer {
+    /// A node was sampled.
+    fn sample(&mut self, _node: &NodeName, _sample: &Sample) {}
+    /// Something happened.
+    fn event(&mut self, _event: &Event) {}
+    /// A command printed something.
+    fn output(&mut self, _worker: WorkerId, _bytes: &[u8]) {}
+}
+
+/// Nobody watches.
+impl Observer for () {}
+
+/// Why a run has no closed record.
+#[derive(Debug, thiserror::Error)]
+pub enum ExecuteError {
+    /// The commands could not be started. The record says so.
+    #[error(transparent)]
+    Start(#[from] StartError),
+    /// The record could not be written, so the commands were ended. What was
+    /// written is kept and says `interrupted`.
+    #[error(transparent)]
+    Record(#[from] WriteRecordError),
+    /// The file of reports could not be made or read.
+    #[error("cannot follow {path}")]
+    Reports {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+}
+
+/// A run that has been executed and recorded.
+#[derive(Debug)]
+pub struct Executed {
+    /// The record's manifest.
+    pub manifest: Manifest,
+    /// How each command exited and what it used, in the order of exit.
+    pub exits: Vec<(WorkerId, Status, Usage)>,
+}
+
+/// Executes a run and closes its record.
+///
+/// # Errors
+/// If the commands cannot be started or the record cannot be written. How the
+/// commands end is an outcome, never an error.
+pub fn execute(
+    engine: &dyn Engine,
+    execution: Execution,
+    clock: RunClock,
+    writer: RunWriter,
+    interrupt: &Interrupt,
+    observer: &mut dyn Observer,
+) -> Result<Executed, ExecuteError> {
+    let Execution {
+        launch,
+        patterns,
+        reports,
+        timeout,
+    } = execution;
+    let workers: Vec<WorkerId> = launch
+        .commands
+        .iter()
+        .map(|command| command.worker)
+        .collect();
+    let reporting = Reporting::new(&reports, patterns).map_err(|source| ExecuteError::Reports {
+        path: reports,
+        source,
+    })?;
+    let mut recording = Recording {
+        writer,
+        reporting,
+        observer,
+        began: None,
+        exits: Vec::new(),
+        suspensions: 0,
+    };
+    let (sender, messages) = sync_channel(QUEUE);
+    for &worker in &workers {
+        recording.writer.log(worker, Stream::Out)?;
+        recording.writer.log(worker, Stream::Err)?;
+    }
+    let job = match engine.start(launch, clock, sender) {
+        Ok(job) => job,
+        Err(error) => {
+            recording
+                .writer
+                .finish(End::new(Outcome::NotStarted, clock.now()))?;
+            return Err(error.into());
+        }
+    };
+    interrupt.watch(&job);
+    // A signal that came before the job could be told of it.
+    if interrupt.is_wanted() {
+        job.kill();
+    }
+    let mut limit = TimeLimit {
+        timeout,
+        asked: None,
+    };
+    match listen(&mut recording, &messages, clock, &job, &mut limit) {
+        Ok(ending) => {
+            let cancelled = interrupt.is_wanted();
+            recording.close(&clock, limit.asked.is_some(), cancelled, &ending)
+        }
+        Err(error) => {
+            // What cannot be recorded must not go on. The engine's last message
+            // has to be awaited, so that no process outlives this call.
+            job.kill();
+            while messages.recv().is_ok() {}
+            Err(error)
+        }
+    }
+}
+
+fn listen(
+    recording: &mut Recording<'_>,
+    messages: &Receiver<Message>,
+    clock: RunClock,
+    job: &Arc<dyn Job>,
+    limit: &mut TimeLimit,
+) -> Result<paceline_engine::Ending, ExecuteError> {
+    loop {
+        match messages.recv_timeout(GLANCE) {
+            Ok(Message::Ended(ending)) => return Ok(ending),
+            Ok(message) => recording.take(message)?,
+            Err(RecvTimeoutError::Timeout) => recording.glance(clock.now())?,
+            Err(RecvTimeoutError::Disconnected) => {
+                unreachable!("an engine's last message is that the run has ended")
+            }
+        }
+        limit.enforce(clock.now(), job.as_ref());
+    }
+}
+
+/// Ends commands that take too long: politely, then at once.
+struct TimeLimit {
+    timeout: Option<Duration>,
+    asked: Option<Micros>,
+}
+
+impl TimeLimit {
+    fn enforce(&mut self, now: Micros, job: &dyn Job) {
+        const SIGTERM: i32 = 15;
+        let Some(timeout) = self.timeout else { return };
+        match self.asked {
+            None if Duration::from(now) >= timeout => {
+                job.signal(SIGTERM);
+                self.asked = Some(now);
+            }
+            Some(asked) if Duration::from(now.since(asked)) >= GRACE => job.kill(),
+            _ => {}
+        }
+    }
+}
+
+struct Recording<'a> {
+    writer: RunWriter,
+    reporting: Reporting,
+    observer: &'a mut dyn Observer,
+    began: Option<Micros>,
+    exits: Vec<(WorkerId, Micros, Status, Usage)>,
+    suspensions: u32,
+}
+
+impl Recording<'_> {
+    fn take(&mut self, message: Message) -> Result<(), ExecuteError> {
+        match message {
+            Message::Started { worker, at, pid } => {
+                let began = self.began.unwrap_or(at);
+                self.began = Some(began.min(at));
+                self.lifecycle(at, Some(worker), "start", Some(format!("process {pid}")))
+            }
+            Message::Output {
+                worker,
+                stream,
+                at,
+                bytes,
+            } => {
+                self.observer.output(worker, &bytes);
+                let stream = match stream {
+                    paceline_engine::Stream::Out => Stream::Out,
+                    paceline_engine::Stream::Err => Stream::Err,
+                };
+                self.writer.log(worker, stream)?.append(&bytes)?;
+                let events = self.reporting.output(worker, stream, at, &bytes);
+                self.events(&events)
+            }
+            Message::Sample { node, sample } => {
+                self.observer.sample(&node, &sample);
+                self.writer.sample(&node, &sample)?;
+                self.glance(sample.at)
+            }
+            Message::Suspended {
+                worker,
+                stopped,
+                at,
+            } => {
+                self.suspensions += u32::from(stopped);
+                let name = if stopped { "stopped" } else { "continued" };
+                self.lifecycle(at, Some(worker), name, None)
+            }
+            Message::Exited {
+                worker,
+                at,
+                status,
+                usage,
+            } => {
+                self.exits.push((worker, at, status, usage));
+                self.lifecycle(at, Some(worker), "exit", Some(status.to_string()))
+            }
+            Message::Ended(_) => unreachable!("the caller takes the end itself"),
+        }
+    }
+
+    /// Looks at what was reported in the file.
+    fn glance(&mut self, now: Micros) -> Result<(), ExecuteError> {
+        let events = self.reporting.file(now);
+        self.events(&events)
+    }
+
+    fn events(&mut self, events: &[Event]) -> Result<(), ExecuteError> {
+        for event in events {
+            self.writer.event(event)?;
+            self.observer.event(event);
+        }
+        Ok(())
+    }
+
+    fn lifecycle(
+        &mut self,
+        at: Micros,
+        worker: Option<WorkerId>,
+        name: &str,
+        text: Option<String>,
+    ) -> Result<(), ExecuteError> {
+        let kind = EventKind::Lifecycle;
+        let name = name.to_owned();
+        self.events(&[Event {
+            at,
+            worker,
+            kind,
+            step: None,
+            name,
+            value: None,
+            text,
+        }])
+    }
+
+    fn close(
+        mut self,
+        clock: &RunClock,
+        timed_out: bool,
+        cancelled: bool,
+        ending: &paceline_engine::Ending,
+    ) -> Result<Executed, ExecuteError> {
+        let events = self.reporting.finish(clock.now());
+        self.events(&events)?;
+        let ended = self
+            .exits
+            .iter()
+            .map(|&(_, at, _, _)| at)
+            .max()
+            .unwrap_or(clock.now());
+        let duration = ended.since(self.began.unwrap_or_default());
+        let outcome = match worst(&self.exits) {
+            // A command that finished its work before the signal is done all the same.
+            Status::Exited(0) => Outcome::Exited(0),
+            _ if timed_out => Outcome::TimedOut,
+            _ if cancelled => Outcome::Cancelled,
+            // The terminal sends Ctrl-C to the command, not to us.
+            Status::Signalled(2 | 3) => Outcome::Cancelled,
+            Status::Exited(code) => Outcome::Exited(code),
+            Status::Signalled(signal) => Outcome::Signalled(signal),
+        };
+        let mut end = End::new(outcome, duration);
+        end.responses = self.reporting.results(&self.exits);
+        end.notices = self.notices(ending);
+        end.overhead = ending.probe.map(|cost| Overhead {
+            cpu_s: cost.cpu_s,
+            mem_peak_bytes: None,
+        });
+        let exits = self
+            .exits
+            .iter()
+            .map(|&(w, _, status, usage)| (w, status, usage))
+            .collect();
+        let manifest = self.writer.finish(end)?;
+        Ok(Executed { manifest, exits })
+    }
+
+    fn notices(&self, ending: &paceline_engine::Ending) -> Vec<Notice> {
+        let mut notices = self.reporting.notices();
+        if ending.leftovers > 0 {
+            notices.push(Notice {
+                name: "leftover_processes".to_owned(),
+                text: format!("{} processes outlived the command", ending.leftovers),
+                advice: Some(
+                    "what they do after the command's exit is not in this record".to_owned(),
+                ),
+            });
+        }
+        if self.suspensions > 0 {
+            notices.push(Notice {
+                name: "suspended".to_owned(),
+                text: format!(
+                    "the command was stopped {} times while it ran",
+                    self.suspensions
+                ),
+                advice: Some("its duration includes the time it was stopped".to_owned()),
+            });
+        }
+        if ending.probe.is_none() {
+            notices.push(Notice {
+                name: "not_sampled".to_owned(),
+                text: "the machine could not be sampled".to_owned(),
+                advice: Some("`paceline doctor` says what is missing".to_owned()),
+            });
+        }
+        notices
+    }
+}
+
+/// The exit that decides the run's outcome: the first that is not a success.
+fn worst(exits: &[(WorkerId, Micros, Status, Usage)]) -> Status {
+    let mut statuses = exits.iter().map(|&(_, _, status, _)| status);
+    statuses
+        .find(|&status| status != Status::Exited(0))
+        .unwrap_or(Status::Exited(0))
+}

@@ -184,15 +184,19 @@ impl LogFile {
             file.seek(SeekFrom::Start(*skip))?;
             tail = Box::new(tail.chain(file));
         }
-        let gap = io::Cursor::new(gap_line(&self.summary));
-        Ok(head.chain(gap).chain(tail))
+        // The file of a closed record has the line already.
+        let gap = if self.tail.is_empty() {
+            String::new()
+        } else {
+            gap_line(&self.summary)
+        };
+        Ok(head.chain(io::Cursor::new(gap)).chain(tail))
     }
 
     /// A log of a closed record: one file.
     pub(crate) fn closed(dir: &Path, summary: LogSummary) -> Self {
         Self {
             path: layout::log_file(dir, summary.worker, summary.stream),
-            // The line that says what was dropped is already in the file.
             summary,
             head_bytes: u64::MAX,
             tail: Vec::new(),

@@ -121,8 +121,8 @@ pub enum ReadTableError {
         /// What is wrong with it.
         source: WalError,
     },
-    /// The run was alive when it was opened and has been closed since.
-    #[error("the run in {dir} has ended since it was opened")]
+    /// The record has been closed since it was opened: it is to be opened again.
+    #[error("the record in {dir} has been closed since it was opened")]
     Ended {
         /// The directory.
         dir: PathBuf,
@@ -214,11 +214,14 @@ impl Run {
             State::Interrupted
         };
         if state == State::Interrupted {
-            manifest.end = Some(interrupted_end(dir)?);
-            manifest.logs = scan(open_logs(dir, manifest.start.log_limit))?
-                .into_iter()
-                .map(|log| log.summary)
-                .collect();
+            let end = interrupted_end(dir);
+            let logs = scan(open_logs(dir, manifest.start.log_limit));
+            // Another process may be sealing the record, and removes what is read here.
+            if let Some(run) = Self::open_finished(dir)? {
+                return Ok(run);
+            }
+            manifest.end = Some(end?);
+            manifest.logs = logs?.into_iter().map(|log| log.summary).collect();
         }
         Ok(Self {
             dir: dir.to_owned(),
@@ -315,8 +318,11 @@ impl Run {
                 nodes.sort();
                 Ok(nodes)
             }
-            State::Live | State::Interrupted => nodes_in_live(&self.dir)
-                .map_err(|ScanError { path, source }| ReadTableError::Io { path, source }),
+            State::Live | State::Interrupted => {
+                let nodes = scan(nodes_in_live(&self.dir))?;
+                self.check_not_closed()?;
+                Ok(nodes)
+            }
         }
     }
 
@@ -417,9 +423,23 @@ impl Run {
                 .map(|summary| LogFile::closed(&self.dir, summary.clone()))
                 .collect()),
             State::Live | State::Interrupted => {
-                scan(open_logs(&self.dir, self.manifest.start.log_limit))
+                let logs = scan(open_logs(&self.dir, self.manifest.start.log_limit));
+                // Files that vanished meanwhile are no failure of the file system.
+                self.check_not_closed()?;
+                logs
             }
         }
+    }
+
+    /// The logs of a record are removed after its manifest has appeared: what
+    /// was read before this check was read whole.
+    fn check_not_closed(&self) -> Result<(), ReadTableError> {
+        if self.dir.join(layout::MANIFEST).exists() {
+            return Err(ReadTableError::Ended {
+                dir: self.dir.clone(),
+            });
+        }
+        Ok(())
     }
 
     /// Nothing if the log was never created.
@@ -427,11 +447,7 @@ impl Run {
         match WalReader::open(path) {
             Ok(log) => Ok(Some(log)),
             Err(WalError::Io(error)) if error.kind() == io::ErrorKind::NotFound => {
-                if self.dir.join(layout::MANIFEST).exists() {
-                    return Err(ReadTableError::Ended {
-                        dir: self.dir.clone(),
-                    });
-                }
+                self.check_not_closed()?;
                 Ok(None)
             }
             Err(error) => Err(ReadTableError::from_wal(path, error)),

@@ -108,3 +108,6 @@ impl<C: Codec> WalReader<C> {
         self.frames.cut()
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -9,12 +9,14 @@
 mod bottleneck;
 mod phases;
 mod summary;
+mod tally;
 mod unusual;
 
 pub use bottleneck::{Cause, Holder, Limits, Resource};
 pub use phases::Phase;
 pub use summary::{Amount, Usage};
-pub use unusual::Unusual;
+pub use tally::Tally;
+pub use unusual::{Unusual, unusual};
 
 use bottleneck::classify;
 use paceline_model::{Event, Micros, Sample};
@@ -68,13 +70,15 @@ pub fn diagnose(samples: &[Sample], events: &[Event], node: Node) -> Diagnosis {
         .iter()
         .map(|sample| classify(sample, node, &limits))
         .collect();
+    let mut tally = Tally::default();
+    samples.iter().for_each(|sample| tally.add(sample));
     let observed = Micros(samples.iter().map(|sample| sample.interval.0).sum());
     Diagnosis {
         observed,
-        usage: Usage::of(samples),
+        usage: Usage::from(&tally),
         held: held(samples, &classes, observed),
         phases: phases::find(samples, &classes, events),
-        unusual: unusual::find(samples, node),
+        unusual: unusual(&tally, node),
     }
 }
 

@@ -1,7 +1,8 @@
 //! What a careful reader of a run would want to know.
 
-use super::{Amount, Node, Usage};
-use paceline_model::{GapReason, Measure, Sample};
+use super::tally::Rate;
+use super::{Node, Tally};
+use paceline_model::GapReason;
 
 /// Something that makes a run's numbers less than they seem, with its evidence.
 #[derive(Debug, Clone, PartialEq)]
@@ -60,78 +61,60 @@ const STEAL: f64 = 0.02;
 /// Foreign load that disturbs, as a share of the node's CPUs.
 const FOREIGN: f64 = 0.10;
 
-pub(super) fn find(samples: &[Sample], node: Node) -> Vec<Unusual> {
-    let usage = Usage::of(samples);
-    let mean = |amount: Option<Amount>| amount.map_or(0.0, |amount| amount.mean);
-    let sum = |measure| {
-        samples
-            .iter()
-            .filter_map(|s| s.readings.get(measure))
-            .sum::<f64>()
-    };
-    let mut unusual = Vec::new();
+impl Unusual {
+    /// Whether it means that others took time from the run, so that its timing
+    /// says less than it seems.
+    #[must_use]
+    pub fn is_disturbance(&self) -> bool {
+        matches!(
+            self,
+            Self::Steal { .. } | Self::ForeignLoad { .. } | Self::FrequencyChanged { .. }
+        )
+    }
+}
+
+/// Everything unusual about a run whose samples were added up.
+#[must_use]
+pub fn unusual(tally: &Tally, node: Node) -> Vec<Unusual> {
+    let mean = |rate: &Rate| rate.amount().map_or(0.0, |amount| amount.mean);
+    let mut found = Vec::new();
     let mut note = |is_unusual: bool, what: Unusual| {
         if is_unusual {
-            unusual.push(what);
+            found.push(what);
         }
     };
-
-    let share = mean(usage.steal_cpus) / node.cpus.max(1) as f64;
+    let share = mean(&tally.steal) / node.cpus.max(1) as f64;
     note(share >= STEAL, Unusual::Steal { share });
-    let cpus = mean(usage.foreign_cpus);
+    let cpus = mean(&tally.foreign_cpus);
     note(
         cpus >= FOREIGN * node.cpus as f64,
         Unusual::ForeignLoad { cpus },
     );
-    let bytes = sum(Measure::NodeSwapIn) + sum(Measure::NodeSwapOut);
+    let bytes = tally.swapped.total();
     note(bytes > 0.0, Unusual::Swapping { bytes });
-    if let (Some(limit), Some(memory)) = (node.memory_max_bytes, usage.memory_bytes) {
+    if let (Some(limit), Some(memory)) = (node.memory_max_bytes, tally.memory.amount()) {
         let share = memory.peak / limit as f64;
         note(share >= 0.9, Unusual::MemoryLimit { share });
     }
-    let seconds = sum(Measure::RunCpuThrottled);
+    let seconds = tally.throttled.total();
     note(seconds > 0.0, Unusual::Throttled { seconds });
-    let count = sum(Measure::NodeTcpRetransmits);
+    // One in a thousand is the rate from which TCP's throughput suffers; a
+    // handful among few packets proves nothing.
+    let count = tally.retransmits.total();
     note(
-        count > 0.001 * sum(Measure::NodeNetTxPackets).max(1e4),
+        count > 0.001 * tally.packets_sent.total().max(1e4),
         Unusual::Retransmits { count },
     );
-    let count = sum(Measure::NodeNetErrors) + sum(Measure::NodeNetDrops);
+    let count = tally.net_faults.total();
     note(count > 0.0, Unusual::NetworkErrors { count });
-    if let Some(lowest_share) = frequency_range(samples) {
+    if let Some(lowest_share) = tally.lowest_frequency() {
         note(
             lowest_share < 0.85,
             Unusual::FrequencyChanged { lowest_share },
         );
     }
-    if let Some((count, reason)) = gaps(samples) {
+    if let Some((count, reason)) = tally.gaps() {
         note(true, Unusual::Gaps { count, reason });
     }
-    unusual
-}
-
-fn frequency_range(samples: &[Sample]) -> Option<f64> {
-    let rates = || {
-        samples
-            .iter()
-            .filter_map(|s| s.readings.get(Measure::NodeCpuFrequency))
-    };
-    let highest = rates()
-        .max_by(f64::total_cmp)
-        .filter(|&highest| highest > 0.0)?;
-    Some(rates().min_by(f64::total_cmp)? / highest)
-}
-
-fn gaps(samples: &[Sample]) -> Option<(usize, GapReason)> {
-    let with = |reason| {
-        samples
-            .iter()
-            .filter(|sample| sample.gap == Some(reason))
-            .count()
-    };
-    let count = samples.iter().filter(|sample| sample.gap.is_some()).count();
-    let reason = GapReason::ALL
-        .into_iter()
-        .max_by_key(|&reason| with(reason))?;
-    (count > 0).then_some((count, reason))
+    found
 }

@@ -1,0 +1,215 @@
+//! Adding up samples one by one, so that a run of any length takes no memory.
+
+use super::Amount;
+use paceline_model::{GapReason, Measure, Sample};
+
+/// Everything a summary of a run needs from its samples.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Tally {
+    pub(super) run_cpus: Rate,
+    pub(super) foreign_cpus: Rate,
+    pub(super) memory: Level,
+    memory_peak: Option<f64>,
+    pub(super) disk_read: Rate,
+    pub(super) disk_write: Rate,
+    pub(super) net_rx: Rate,
+    pub(super) net_tx: Rate,
+    pub(super) loopback: Rate,
+    pub(super) steal: Rate,
+    pub(super) iowait: Rate,
+    cpu_user: Rate,
+    cpu_system: Rate,
+    psi_cpu: Rate,
+    psi_memory: Rate,
+    psi_io: Rate,
+    pub(super) swapped: Rate,
+    pub(super) throttled: Rate,
+    pub(super) retransmits: Rate,
+    pub(super) packets_sent: Rate,
+    pub(super) net_faults: Rate,
+    frequency: Option<(f64, f64)>,
+    gaps: [usize; GapReason::ALL.len()],
+}
+
+impl Tally {
+    /// Takes the next sample.
+    pub fn add(&mut self, sample: &Sample) {
+        let seconds = sample.interval.as_secs();
+        let read = |measure| sample.readings.get(measure);
+        let both = |a, b| Some(read(a)? + read(b)?);
+        let run_cpu = both(Measure::RunCpuUser, Measure::RunCpuSystem);
+        let node_cpu = both(Measure::NodeCpuUser, Measure::NodeCpuSystem);
+        let foreign = node_cpu
+            .zip(run_cpu)
+            .map(|(node, run)| (node - run).max(0.0));
+        for (rate, value) in [
+            (&mut self.run_cpus, run_cpu),
+            (&mut self.foreign_cpus, foreign),
+            (&mut self.disk_read, read(Measure::RunDiskRead)),
+            (&mut self.disk_write, read(Measure::RunDiskWrite)),
+            (&mut self.net_rx, read(Measure::NodeNetRx)),
+            (&mut self.net_tx, read(Measure::NodeNetTx)),
+            (&mut self.loopback, read(Measure::NodeLoopback)),
+            (&mut self.steal, read(Measure::NodeCpuSteal)),
+            (&mut self.iowait, read(Measure::NodeCpuIowait)),
+            (&mut self.cpu_user, read(Measure::RunCpuUser)),
+            (&mut self.cpu_system, read(Measure::RunCpuSystem)),
+            (
+                &mut self.psi_cpu,
+                read(Measure::RunPsiCpuSome).or(read(Measure::NodePsiCpuSome)),
+            ),
+            (
+                &mut self.psi_memory,
+                read(Measure::RunPsiMemorySome).or(read(Measure::NodePsiMemorySome)),
+            ),
+            (
+                &mut self.psi_io,
+                read(Measure::RunPsiIoSome).or(read(Measure::NodePsiIoSome)),
+            ),
+            (
+                &mut self.swapped,
+                both(Measure::NodeSwapIn, Measure::NodeSwapOut),
+            ),
+            (&mut self.throttled, read(Measure::RunCpuThrottled)),
+            (&mut self.retransmits, read(Measure::NodeTcpRetransmits)),
+            (&mut self.packets_sent, read(Measure::NodeNetTxPackets)),
+            (
+                &mut self.net_faults,
+                both(Measure::NodeNetErrors, Measure::NodeNetDrops),
+            ),
+        ] {
+            rate.add(value, seconds);
+        }
+        self.memory.add(
+            read(Measure::RunMemPss).or(read(Measure::RunMemRss)),
+            seconds,
+        );
+        if let Some(peak) = read(Measure::RunMemPeak) {
+            self.memory_peak = Some(self.memory_peak.map_or(peak, |known| known.max(peak)));
+        }
+        if let Some(rate) = read(Measure::NodeCpuFrequency) {
+            let (lowest, highest) = self.frequency.unwrap_or((rate, rate));
+            self.frequency = Some((lowest.min(rate), highest.max(rate)));
+        }
+        if let Some(reason) = sample.gap {
+            self.gaps[reason as usize] += 1;
+        }
+    }
+
+    /// The lowest clock rate of the cores as a share of the highest.
+    pub(super) fn lowest_frequency(&self) -> Option<f64> {
+        let (lowest, highest) = self.frequency.filter(|&(_, highest)| highest > 0.0)?;
+        Some(lowest / highest)
+    }
+
+    /// How many samples are out of the ordinary, and the most frequent reason.
+    pub(super) fn gaps(&self) -> Option<(usize, GapReason)> {
+        let reason = GapReason::ALL
+            .into_iter()
+            .max_by_key(|&reason| self.gaps[reason as usize])?;
+        let count = self.gaps.iter().sum();
+        (count > 0).then_some((count, reason))
+    }
+
+    /// The values of a study's table, by their names there; what was never
+    /// read is absent.
+    #[must_use]
+    pub fn value(&self, name: &str) -> Option<f64> {
+        let mean = |amount: Option<Amount>| amount.map(|amount| amount.mean);
+        let peak = |amount: Option<Amount>| amount.map(|amount| amount.peak);
+        let total = |rate: &Rate| rate.amount().map(|amount| amount.total);
+        match name {
+            "cpu_mean_cores" => mean(self.run_cpus.amount()),
+            "cpu_peak_cores" => peak(self.run_cpus.amount()),
+            "cpu_user_s" => total(&self.cpu_user),
+            "cpu_system_s" => total(&self.cpu_system),
+            "mem_mean_bytes" => mean(self.memory.amount()),
+            "mem_peak_bytes" => {
+                let sampled = peak(self.memory.amount());
+                [self.memory_peak, sampled]
+                    .into_iter()
+                    .flatten()
+                    .reduce(f64::max)
+            }
+            "disk_read_bytes" => total(&self.disk_read),
+            "disk_write_bytes" => total(&self.disk_write),
+            "net_rx_bytes" => total(&self.net_rx),
+            "net_tx_bytes" => total(&self.net_tx),
+            "iowait_s" => total(&self.iowait),
+            "steal_s" => total(&self.steal),
+            "psi_cpu_s" => total(&self.psi_cpu),
+            "psi_memory_s" => total(&self.psi_memory),
+            "psi_io_s" => total(&self.psi_io),
+            _ => None,
+        }
+    }
+}
+
+/// An amount per second.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub(super) struct Rate {
+    seconds: f64,
+    total: f64,
+    peak: Option<f64>,
+}
+
+impl Rate {
+    /// Intervals shorter than this (the last one, cut off by the end of the run)
+    /// count in mean and total but not in the peak: a clock tick of CPU time in a
+    /// millisecond is not ten CPUs.
+    const SHORTEST_FOR_PEAK_S: f64 = 0.05;
+
+    fn add(&mut self, value: Option<f64>, seconds: f64) {
+        let Some(value) = value.filter(|_| seconds > 0.0) else {
+            return;
+        };
+        self.seconds += seconds;
+        self.total += value;
+        if seconds >= Self::SHORTEST_FOR_PEAK_S {
+            let rate = value / seconds;
+            self.peak = Some(self.peak.map_or(rate, |peak| peak.max(rate)));
+        }
+    }
+
+    pub(super) fn amount(&self) -> Option<Amount> {
+        let mean = self.total / self.seconds;
+        let peak = self.peak.unwrap_or(mean);
+        (self.seconds > 0.0).then_some(Amount {
+            mean,
+            peak,
+            total: self.total,
+        })
+    }
+
+    pub(super) fn total(&self) -> f64 {
+        self.total
+    }
+}
+
+/// A level: its mean weighted by time.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub(super) struct Level {
+    seconds: f64,
+    weighted: f64,
+    peak: f64,
+    last: f64,
+}
+
+impl Level {
+    fn add(&mut self, value: Option<f64>, seconds: f64) {
+        let Some(value) = value else { return };
+        self.seconds += seconds;
+        self.weighted += value * seconds;
+        self.peak = self.peak.max(value);
+        self.last = value;
+    }
+
+    pub(super) fn amount(&self) -> Option<Amount> {
+        let mean = self.weighted / self.seconds;
+        (self.seconds > 0.0).then_some(Amount {
+            mean,
+            peak: self.peak,
+            total: self.last,
+        })
+    }
+}

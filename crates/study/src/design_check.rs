@@ -7,7 +7,7 @@ use crate::design::{
 use crate::document::{Entry, Value};
 use crate::expression::{Condition, Expression};
 use crate::factor::{Factor, FactorType};
-use crate::keys::DESIGN;
+use crate::keys::{DESIGN, MAX_RUNS};
 use crate::names::Names;
 use crate::nearest::suggestion;
 use crate::problem::{Place, Problem};
@@ -50,6 +50,7 @@ pub(crate) fn read(
     let kind = kind?;
     reader.keys_of_other_kinds(kind, problems);
     reader.factors_fit(kind, problems);
+    reader.runs_fit(kind, replicates, problems);
     let layout = reader.layout(kind, problems);
     (problems.len() == before).then_some(())?;
     Some(Design {
@@ -149,6 +150,32 @@ impl Reader<'_> {
             if let Some((message, hint)) = complaint {
                 problems.push(Problem::new(place, message).hint(hint));
             }
+        }
+    }
+
+    /// Reports a factorial design with more runs than a study may plan. Other
+    /// kinds say their number of runs, which the table of keys bounds.
+    fn runs_fit(&self, kind: DesignKind, replicates: u32, problems: &mut Vec<Problem>) {
+        if !matches!(kind, DesignKind::Full | DesignKind::TwoLevel) {
+            return;
+        }
+        let counts = self
+            .names
+            .factors
+            .iter()
+            .map(|(_, factor)| factor.levels.len() as f64);
+        let runs = counts.product::<f64>() * f64::from(replicates);
+        if runs > MAX_RUNS as f64 {
+            problems.push(
+                Problem::new(
+                    &self.place,
+                    format!(
+                        "{} of {runs} runs is more than {MAX_RUNS}",
+                        kind.with_article()
+                    ),
+                )
+                .hint("choose kind = \"fractional\", \"latin-hypercube\" or \"optimal\""),
+            );
         }
     }
 

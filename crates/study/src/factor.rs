@@ -245,8 +245,16 @@ pub(crate) fn check_name(entry: &Entry, what: &str, problems: &mut Vec<Problem>)
 }
 
 fn one_level(entry: &Entry, title: &str) -> Problem {
-    Problem::new(&entry.place, format!("{title} has one level"))
-        .hint("a factor needs at least two; put constants under [fixed]")
+    let problem = Problem::new(&entry.place, format!("{title} has one level"));
+    match entry.place {
+        Place::File { .. } => {
+            problem.hint("a factor needs at least two; put constants under [fixed]")
+        }
+        Place::Argument { .. } => problem.hint(format!(
+            "a factor needs at least two; write fixed.{}=… for a constant",
+            entry.key
+        )),
+    }
 }
 
 /// Reads `list`, which belongs to the factor at `entry`.

@@ -48,7 +48,9 @@ pub(crate) fn parse_duration(text: &str) -> Option<Duration> {
 pub(crate) fn seconds(number: f64) -> Option<Duration> {
     let micros = (number * 1e6).round();
     // 2^63 microseconds; beyond it the conversion would saturate silently.
-    (micros >= 1.0 && micros < 9.2e18).then(|| Duration::from_micros(micros as u64))
+    (1.0..9.2e18)
+        .contains(&micros)
+        .then(|| Duration::from_micros(micros as u64))
 }
 
 /// The shortest text that [`parse_duration`] reads as `duration`.

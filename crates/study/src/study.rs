@@ -13,6 +13,7 @@ use crate::names::Names;
 use crate::nearest::{nearest, suggestion};
 use crate::policy::Policy;
 use crate::problem::{Place, Problem};
+use crate::request::RequestError;
 use crate::response::{ReadResponse, Response, ResponseSource, evaluation_order};
 use crate::section::{Section, level, table, unknown_key};
 use paceline_model::Level;
@@ -139,7 +140,7 @@ impl Study {
             return Err(problems);
         }
         let lost = "a part that cannot be read leaves a problem";
-        Ok(Self {
+        let study = Self {
             name,
             job: job.job.expect(lost),
             fixed: names
@@ -158,7 +159,21 @@ impl Study {
             policy,
             engine: engine.expect(lost),
             notices,
-        })
+        };
+        match study.design_request() {
+            Ok(_) => Ok(study),
+            Err(error) => {
+                let section = file.section("design").or(file.section("factors"));
+                let place = section.map_or(Place::START, |entry| entry.place.clone());
+                let problem = Problem::new(&place, error.to_string());
+                Err(vec![match error {
+                    RequestError::Forbid(_) => {
+                        problem.hint("compare one factor with one number or word at a time")
+                    }
+                    RequestError::ForbidsAll(_) | RequestError::Factor(_) => problem,
+                }])
+            }
+        }
     }
 }
 

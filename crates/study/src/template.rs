@@ -100,14 +100,12 @@ impl Template {
         })
     }
 
-    /// The text with each placeholder replaced.
-    ///
-    /// # Errors
-    /// The first name that `value_of` does not know.
-    pub fn fill<'a>(
-        &'a self,
+    /// The text with each placeholder replaced, or the first name that
+    /// `value_of` does not know.
+    pub(crate) fn fill(
+        &self,
         mut value_of: impl FnMut(&str) -> Option<String>,
-    ) -> Result<String, &'a str> {
+    ) -> Result<String, &str> {
         let mut text = String::new();
         for piece in &self.pieces {
             match piece {

@@ -3,26 +3,26 @@
 /// Declares an enum whose variants are words, with the list of all words that
 /// the parser and the schema share.
 macro_rules! words {
-    ($(#[$enum_doc:meta])* pub enum $enum:ident { $( $variant:ident = $word:literal, $doc:literal; )+ }) => {
+    ($(#[$enum_doc:meta])* $vis:vis enum $enum:ident { $( $variant:ident = $word:literal, $doc:literal; )+ }) => {
         $(#[$enum_doc])*
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-        pub enum $enum { $( #[doc = $doc] $variant, )+ }
+        $vis enum $enum { $( #[doc = $doc] $variant, )+ }
 
         impl $enum {
             /// Every value, in the order of the documentation.
-            pub const ALL: &'static [Self] = &[ $( Self::$variant, )+ ];
+            $vis const ALL: &'static [Self] = &[ $( Self::$variant, )+ ];
             /// Every word, in the same order.
-            pub const WORDS: &'static [&'static str] = &[ $( $word, )+ ];
+            $vis const WORDS: &'static [&'static str] = &[ $( $word, )+ ];
 
             /// The word as the user types it.
             #[must_use]
-            pub const fn word(self) -> &'static str {
+            $vis const fn word(self) -> &'static str {
                 match self { $( Self::$variant => $word, )+ }
             }
 
             /// Finds a value by its word.
             #[must_use]
-            pub fn from_word(word: &str) -> Option<Self> {
+            $vis fn from_word(word: &str) -> Option<Self> {
                 Self::ALL.iter().copied().find(|value| value.word() == word)
             }
         }

@@ -694,6 +694,16 @@ hint: choose kind = "optimal", which mixes both"#,
     );
 }
 
+#[test]
+fn a_design_is_not_larger_than_anyone_can_run() {
+    check_adding(
+        "[design]\nreplicates = 300000\n",
+        r#"
+study.toml:12: a full design of 1200000 runs is more than 1000000
+hint: choose kind = "fractional", "latin-hypercube" or "optimal""#,
+    );
+}
+
 const SIX: &str = r#"[job]
 command = "train {a} {b} {c} {d} {e} {f}"
 [factors]
@@ -833,7 +843,7 @@ argument `rate=`: there is nothing after `=`"#,
         &["batch_size=64"],
         r#"
 argument `batch_size=64`: factor `batch_size` has one level
-hint: a factor needs at least two; put constants under [fixed]"#,
+hint: a factor needs at least two; write fixed.batch_size=… for a constant"#,
     );
     check_arguments(
         &["rate=0,1"],

@@ -103,6 +103,13 @@ fn operand(tree: &Tree, level_of: &dyn Fn(&str) -> Option<Level>) -> Result<Leve
     }
 }
 
+impl super::Literal {
+    /// Whether the comparison holds for `level`.
+    pub(crate) fn holds(&self, level: &Level) -> bool {
+        compare(self.comparison, level, &self.level)
+    }
+}
+
 fn compare(comparison: Comparison, left: &Level, right: &Level) -> bool {
     let (Some(a), Some(b)) = (left.as_number(), right.as_number()) else {
         return match comparison {

@@ -6,6 +6,7 @@
 //! as on paper: `-2^2` is −4 and `2^3^2` is 512. `log` is the natural logarithm.
 
 mod evaluate;
+mod normal;
 mod parser;
 mod token;
 mod tree;
@@ -19,7 +20,8 @@ use std::fmt;
 use std::ops::Range;
 use tree::{Tree, TreeKind};
 
-pub(crate) use tree::is_reserved;
+pub(crate) use normal::Literal;
+pub(crate) use tree::{Comparison, is_reserved};
 
 /// A formula with a number as its result.
 #[derive(Debug, Clone, PartialEq)]

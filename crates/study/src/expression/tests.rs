@@ -1,5 +1,6 @@
 use super::*;
 use proptest::prelude::*;
+use proptest::test_runner::RngSeed;
 
 /// Evaluates with `time = 90`, `accuracy = 0.9`, `zero = 0`.
 fn check(text: &str, expected: &str) {
@@ -167,6 +168,12 @@ fn expression_text() -> impl Strategy<Value = String> {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig {
+        rng_seed: RngSeed::Fixed(20_261_115),
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
+
     #[test]
     fn no_text_makes_the_parser_panic(text in ".{0,80}") {
         let _ = Expression::parse(&text);

@@ -22,7 +22,7 @@ words! {
 
 words! {
     /// The operators of arithmetic.
-    pub enum Operator {
+    pub(crate) enum Operator {
         Add = "+", "Sum.";
         Subtract = "-", "Difference.";
         Multiply = "*", "Product.";
@@ -33,7 +33,7 @@ words! {
 
 words! {
     /// The comparisons.
-    pub enum Comparison {
+    pub(crate) enum Comparison {
         Equal = "==", "Equal.";
         Unequal = "!=", "Not equal.";
         Less = "<", "Less.";

@@ -42,6 +42,14 @@ pub enum WriteRecordError {
         /// The time of the sample before.
         previous: paceline_model::Micros,
     },
+    /// A journal's entry has no JSON.
+    #[error("cannot encode an entry of {path}")]
+    Entry {
+        /// The file.
+        path: PathBuf,
+        /// What the encoder said.
+        source: serde_json::Error,
+    },
     /// One sample or event is larger than a record takes.
     #[error("{bytes} bytes for one entry of {path}, which takes at most {limit}")]
     FrameSize {

@@ -17,7 +17,8 @@
 //! writer dies, however it dies.
 //!
 //! [`RunWriter`] writes a record, [`Run`] reads one in any state, [`list`] looks
-//! at many, [`export_csv`] makes files for other tools.
+//! at many, [`export_csv`] makes files for other tools. [`journal`] is the study's
+//! own append-only log.
 //!
 //! Every file says its format version, [`FORMAT_VERSION`]. Newer versions are
 //! refused by name; a measure that this version does not know is passed over, and
@@ -30,6 +31,7 @@
 mod close;
 mod disk;
 mod export;
+pub mod journal;
 mod json;
 mod layout;
 mod list;

@@ -65,17 +65,13 @@ pub(crate) fn start() -> Start {
 
 /// A sample that has a value in every column, each different.
 pub(crate) fn full_sample(second: u64) -> Sample {
-    let value = |i: usize, unit| match unit {
-        Unit::Bytes | Unit::Count => (second * 1000 + i as u64) as f64,
-        Unit::Seconds | Unit::Megahertz => second as f64 + i as f64 / 64.0,
-    };
     let part = |kind, name: &str| PartReading {
         kind,
         name: name.to_owned(),
         readings: PartMeasure::ALL
             .iter()
             .enumerate()
-            .map(|(i, &m)| (m, value(i, m.unit())))
+            .map(|(i, &m)| (m, value_of(second, i, m.name()).unwrap()))
             .collect(),
     };
     Sample {
@@ -85,7 +81,7 @@ pub(crate) fn full_sample(second: u64) -> Sample {
         readings: Measure::ALL
             .iter()
             .enumerate()
-            .map(|(i, &m)| (m, value(i, m.unit())))
+            .map(|(i, &m)| (m, value_of(second, i, m.name()).unwrap()))
             .collect(),
         parts: vec![
             part(PartKind::Core, "0"),
@@ -94,6 +90,15 @@ pub(crate) fn full_sample(second: u64) -> Sample {
             part(PartKind::Process, "4711 python"),
         ],
     }
+}
+
+/// What [`full_sample`] has in a column of this position and name.
+pub(crate) fn value_of(second: u64, column: usize, name: &str) -> Option<f64> {
+    let whole = name.ends_with("_bytes") || name.ends_with("_count");
+    Some(match whole {
+        true => (second * 1000 + column as u64) as f64,
+        false => second as f64 + column as f64 / 64.0,
+    })
 }
 
 pub(crate) fn metric(second: u64, value: f64) -> Event {

@@ -33,24 +33,24 @@ impl Cells {
     pub(crate) fn if_repetitive(frame: &ModelFrame) -> Option<Cells> {
         const SAMPLE: usize = 4_096;
         const FEWER: usize = 4;
-        let all: Vec<usize> = (0..frame.variables().len()).collect();
         if frame.len() < SAMPLE {
             return None;
         }
-        let sample = Cells::by(frame, &all, SAMPLE);
-        if sample.counts.len() > SAMPLE / 2 {
+        let combinations = (0..frame.variables().len())
+            .map(|variable| Cells::by(frame, &[variable], SAMPLE).len())
+            .fold(1_usize, usize::saturating_mul);
+        if combinations > frame.len() / FEWER {
             return None;
         }
-        let cells = Cells::by(frame, &all, frame.len());
-        (cells.counts.len() <= frame.len() / FEWER).then_some(cells)
+        let cells = Cells::of(frame);
+        (cells.len() <= frame.len() / FEWER).then_some(cells)
     }
 
     fn by(frame: &ModelFrame, variables: &[usize], rows: usize) -> Cells {
         let mut of_row = vec![0_u32; rows];
         let mut cells = 1_usize;
         for &variable in variables {
-            let mut numbered: HashMap<(u32, u64), u32, BuildHasherDefault<Mix>> =
-                HashMap::default();
+            let mut numbered: HashMap<(u32, u64), u32, QuickHash> = HashMap::default();
             let mut refine = |row: usize, value: u64, of_row: &mut [u32]| {
                 let next = numbered.len() as u32;
                 of_row[row] = *numbered.entry((of_row[row], value)).or_insert(next);
@@ -108,7 +108,10 @@ impl Cells {
 /// A multiplicative hash for short keys of our own making; the standard hasher
 /// guards against hostile keys at several times the cost.
 #[derive(Default)]
-struct Mix(u64);
+pub(crate) struct Mix(u64);
+
+/// Builds [`Mix`] hashers.
+pub(crate) type QuickHash = BuildHasherDefault<Mix>;
 
 impl Hasher for Mix {
     fn finish(&self) -> u64 {

@@ -10,6 +10,7 @@ mod cells;
 pub mod checks;
 pub mod collinearity;
 pub mod contrast;
+pub mod effects;
 pub mod fit;
 pub mod formula;
 pub mod influence;

@@ -25,10 +25,28 @@ pub(super) enum Mention<'a> {
     },
 }
 
+impl<'a> Mention<'a> {
+    /// The columns it reads, each with its place.
+    pub(super) fn columns(&self) -> Vec<(&'a str, Span)> {
+        match self {
+            Mention::Expression(expression) => {
+                let mut columns = Vec::new();
+                expression.columns(&mut |name, span| columns.push((name, span)));
+                columns
+            }
+            Mention::Categories { column, span, .. } | Mention::Other { column, span } => {
+                vec![(column, *span)]
+            }
+        }
+    }
+}
+
 /// The terms of a formula: each a set of indices into `mentions`.
 #[derive(Debug)]
 pub(super) struct Expansion<'a> {
     pub(super) mentions: Vec<(String, Mention<'a>)>,
+    /// Variables that were mentioned only to be taken away.
+    pub(super) unused: Vec<Mention<'a>>,
     pub(super) terms: Vec<Vec<usize>>,
     pub(super) intercept: bool,
 }
@@ -45,9 +63,29 @@ pub(super) fn expand<'a>(
         mentions: Vec::new(),
     };
     let set = expander.set(node)?;
+    // A variable whose every term was taken away again is not part of the model:
+    // its values must not decide which rows are complete.
+    let mut position = vec![None; expander.mentions.len()];
+    let mut mentions = Vec::new();
+    let mut unused = Vec::new();
+    for (index, mention) in expander.mentions.into_iter().enumerate() {
+        match set.terms.iter().any(|term| term.contains(&index)) {
+            true => {
+                position[index] = Some(mentions.len());
+                mentions.push(mention);
+            }
+            false => unused.push(mention.1),
+        }
+    }
+    let terms = set
+        .terms
+        .iter()
+        .map(|term| term.iter().filter_map(|&index| position[index]).collect())
+        .collect();
     Ok(Expansion {
-        mentions: expander.mentions,
-        terms: set.terms,
+        mentions,
+        unused,
+        terms,
         intercept: set.intercept.unwrap_or(true),
     })
 }

@@ -7,6 +7,7 @@ use super::Formula;
 use super::error::{ResolveFormulaError, ResolveProblem, Span};
 use super::expand::{Expansion, Mention, expand};
 use super::expression::Expression;
+use crate::cells::QuickHash;
 use crate::matrix::Contrast;
 use crate::table::{Column, ColumnData, MISSING_CODE, Table};
 
@@ -320,6 +321,11 @@ impl<'a> Resolver<'a> {
         expansion: &Expansion<'_>,
         response: &[(&str, Span)],
     ) -> Result<(), ResolveFormulaError> {
+        for mention in &expansion.unused {
+            for (name, span) in mention.columns() {
+                self.column(name, span)?;
+            }
+        }
         for (_, mention) in &expansion.mentions {
             match mention {
                 Mention::Expression(expression) if expression.as_column().is_some() => {
@@ -377,14 +383,7 @@ impl<'a> Resolver<'a> {
         let mut used: Vec<(&str, Span)> = Vec::new();
         response.columns(&mut |name, span| used.push((name, span)));
         for (_, mention) in &expansion.mentions {
-            match mention {
-                Mention::Expression(expression) => {
-                    expression.columns(&mut |name, span| used.push((name, span)));
-                }
-                Mention::Categories { column, span, .. } | Mention::Other { column, span } => {
-                    used.push((column, *span));
-                }
-            }
+            used.extend(mention.columns());
         }
         let mut complete = vec![true; self.table.rows()];
         for &(name, span) in &used {
@@ -627,17 +626,29 @@ fn categories(column: &Column, rows: &[u32], contrast: Option<Contrast>) -> Vari
 
 /// Numbers as categories, in order of value.
 fn distinct_values(values: &[f64], rows: &[u32]) -> (Vec<String>, Vec<u32>) {
-    // Adding zero makes -0.0 and 0.0 the same level.
-    let key = |row: u32| (values[row as usize] + 0.0).to_bits();
-    let mut by_bits: HashMap<u64, u32> = HashMap::new();
-    for &row in rows {
-        by_bits.entry(key(row)).or_insert(0);
+    let mut seen: HashMap<u64, u32, QuickHash> = HashMap::default();
+    let found: Vec<u32> = rows
+        .iter()
+        .map(|&row| {
+            let next = seen.len() as u32;
+            // Adding zero makes -0.0 and 0.0 the same level.
+            let bits = (values[row as usize] + 0.0).to_bits();
+            *seen.entry(bits).or_insert(next)
+        })
+        .collect();
+    let mut distinct: Vec<(f64, u32)> = seen
+        .into_iter()
+        .map(|(bits, found)| (f64::from_bits(bits), found))
+        .collect();
+    distinct.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let mut sorted = vec![0; distinct.len()];
+    for (code, &(_, found)) in distinct.iter().enumerate() {
+        sorted[found as usize] = code as u32;
     }
-    let mut distinct: Vec<f64> = by_bits.keys().map(|&bits| f64::from_bits(bits)).collect();
-    distinct.sort_by(f64::total_cmp);
-    for (code, value) in distinct.iter().enumerate() {
-        by_bits.insert(value.to_bits(), code as u32);
-    }
-    let codes = rows.iter().map(|&row| by_bits[&key(row)]).collect();
-    (distinct.iter().map(f64::to_string).collect(), codes)
+    let levels = distinct
+        .iter()
+        .map(|(value, _)| value.to_string())
+        .collect();
+    let codes = found.iter().map(|&found| sorted[found as usize]).collect();
+    (levels, codes)
 }

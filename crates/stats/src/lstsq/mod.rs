@@ -11,3 +11,4 @@ pub(crate) use scalar::Scalar;
 pub(crate) use singular::singular_values;
 pub use solve::Precision;
 pub(crate) use solve::{Solution, mean, solve, sum_of_squares};
+pub(crate) use triangle::{Triangle, eliminate};

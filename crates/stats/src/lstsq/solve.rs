@@ -101,6 +101,9 @@ const BLOCK: usize = 256;
 const SMALL: usize = 200_000;
 /// Up to this many, they are affordable where the problem needs them.
 const AFFORDABLE: usize = 400_000_000;
+/// Where every column's new part is above this fraction of it, the first solution
+/// is as good as the data and refinement would only cost another pass.
+const WELL_CONDITIONED: f64 = 0.05;
 /// A column whose new part is below this fraction of it needs 32 digits.
 const NEARLY_COLLINEAR: f64 = 1e-4;
 
@@ -203,7 +206,7 @@ impl<'a> Problem<'a> {
         )
     }
 
-    /// The solution in `f64` with one refinement, and how close to collinear it is.
+    /// The solution in `f64`, refined if need be, and how close to collinear it is.
     fn double(&self) -> (Solution, f64) {
         let triangle: Triangle<f64> = self.triangle();
         let elimination = self.eliminated(&triangle);
@@ -212,13 +215,15 @@ impl<'a> Problem<'a> {
             .into_iter()
             .map(DoubleDouble::from)
             .collect();
-        // Corrected semi-normal equations (Å. Björck, "Stability analysis of the
-        // method of seminormal equations", Linear Algebra Appl. 88/89, 1987),
-        // with the residual in twice the precision.
-        let (_, gradient) = self.residuals::<f64>(&elimination, &coefficients);
-        let correction = elimination.solve_normal(&gradient);
-        for (coefficient, correction) in coefficients.iter_mut().zip(correction) {
-            *coefficient = *coefficient + DoubleDouble::from(correction);
+        if elimination.smallest_ratio < WELL_CONDITIONED {
+            // Corrected semi-normal equations (Å. Björck, "Stability analysis of
+            // the method of seminormal equations", Linear Algebra Appl. 88/89,
+            // 1987), with the residual in twice the precision.
+            let (_, gradient) = self.residuals::<f64>(&elimination, &coefficients);
+            let correction = elimination.solve_normal(&gradient);
+            for (coefficient, correction) in coefficients.iter_mut().zip(correction) {
+                *coefficient = *coefficient + DoubleDouble::from(correction);
+            }
         }
         let (residuals, _) = self.residuals::<f64>(&elimination, &coefficients);
         let smallest_ratio = elimination.smallest_ratio;

@@ -238,7 +238,6 @@ impl<S: Scalar> Elimination<S> {
     }
 
     /// The sum of squares of the response left over.
-    #[cfg(test)]
     pub(crate) fn residual_square(&self) -> f64 {
         let rest = &self.response[self.rank()..];
         S::dot(rest, rest).to_f64()

@@ -1,8 +1,9 @@
 //! The command of one run.
 
 use crate::job::{Job, Program};
-use crate::study::{Study, variable};
+use crate::study::Study;
 use crate::template::Template;
+use crate::usage::variable;
 use paceline_model::Level;
 
 /// What differs between two runs of the same trial.

@@ -51,6 +51,7 @@ pub(crate) fn read(
     reader.keys_of_other_kinds(kind, problems);
     reader.factors_fit(kind, problems);
     reader.runs_fit(kind, replicates, problems);
+    reader.notice_values_between(kind, notices);
     let layout = reader.layout(kind, problems);
     (problems.len() == before).then_some(())?;
     Some(Design {
@@ -149,6 +150,29 @@ impl Reader<'_> {
             };
             if let Some((message, hint)) = complaint {
                 problems.push(Problem::new(place, message).hint(hint));
+            }
+        }
+    }
+
+    /// A Latin hypercube takes two numbers for the ends of a range, which may
+    /// surprise someone who listed them as levels.
+    fn notice_values_between(&self, kind: DesignKind, notices: &mut Vec<Problem>) {
+        if kind != DesignKind::LatinHypercube {
+            return;
+        }
+        for (place, factor) in &self.names.factors {
+            if factor.kind == FactorType::Numeric && factor.levels.len() == 2 && !factor.is_range {
+                notices.push(
+                    Problem::new(
+                        place,
+                        format!(
+                            "factor `{}` takes values between its two levels in {}",
+                            factor.name,
+                            kind.with_article()
+                        ),
+                    )
+                    .hint("write low and high to say so, or type = \"categorical\" to prevent it"),
+                );
             }
         }
     }

@@ -73,6 +73,8 @@ pub(crate) struct ReadJob {
     pub(crate) templates: Vec<PlacedTemplate>,
     pub(crate) timeout: Option<(Duration, Place)>,
     pub(crate) reads_env: bool,
+    /// Where the trainer's options stand, in their order.
+    pub(crate) option_places: Vec<Place>,
 }
 
 impl Job {
@@ -95,6 +97,7 @@ pub(crate) fn read(entry: Option<&Entry>, problems: &mut Vec<Problem>) -> ReadJo
         templates: Vec::new(),
         timeout: None,
         reads_env: false,
+        option_places: Vec::new(),
     };
     let Some(entry) = entry else {
         problems.push(
@@ -138,6 +141,7 @@ fn read_train(entries: &[Entry], job: &mut ReadJob, problems: &mut Vec<Problem>)
                 return None;
             }
             let option = level(&entry.node, &format!("option `{}`", entry.key), problems)?;
+            job.option_places.push(entry.place.clone());
             Some((entry.key.clone(), option))
         })
         .collect();

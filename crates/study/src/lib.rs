@@ -80,6 +80,7 @@ mod section;
 mod study;
 mod template;
 mod terms;
+mod usage;
 mod words;
 
 pub use builtin::{BuiltInFactor, FactorOwner, LevelRule, RunValue};

@@ -70,7 +70,7 @@ editors with a TOML language server (Taplo, Even Better TOML) read it:
 #:schema ./study.schema.json
 ```
 
-Any value can be given on the command line as well: `batch_size=64,128` replaces or adds a
+Most values can be given on the command line as well: `batch_size=64,128` replaces or adds a
 factor, `rate=0.001..0.1` makes it a range, `fixed.epochs=3` a constant, and
 `design.replicates=5` sets a key.
 

@@ -1,7 +1,6 @@
 //! The checked study.
 
 use crate::builtin::{BuiltInFactor, RunValue};
-use crate::command::RunFacts;
 use crate::design::Design;
 use crate::design_check;
 use crate::document::{Entry, Value};
@@ -16,6 +15,7 @@ use crate::problem::{Place, Problem};
 use crate::request::RequestError;
 use crate::response::{ReadResponse, Response, ResponseSource, evaluation_order};
 use crate::section::{Section, level, table, unknown_key};
+use crate::usage::{check_placeholders, check_uses, variable};
 use paceline_model::Level;
 use std::collections::BTreeMap;
 
@@ -239,10 +239,10 @@ impl<'a> File<'a> {
         let factor_entries = self.table("factors", problems);
         let fixed_entries = self.table("fixed", problems);
         let keys = |entries: &'a [Entry]| entries.iter().map(|entry| entry.key.as_str()).collect();
-        if factor_entries.is_empty() && problems.is_empty() {
-            let place = self
-                .section("factors")
-                .map_or(Place::START, |entry| entry.place.clone());
+        let section = self.section("factors");
+        let is_table = section.is_none_or(|entry| matches!(entry.node.value, Value::Table(_)));
+        if factor_entries.is_empty() && is_table {
+            let place = section.map_or(Place::START, |entry| entry.place.clone());
             problems.push(
                 Problem::new(&place, "the study has no factors")
                     .hint("add [factors] with batch_size = [64, 128]"),
@@ -399,7 +399,8 @@ impl Capabilities {
         let typed = train
             .options
             .iter()
-            .map(|(name, _)| (name.as_str(), &job.kind_place));
+            .map(|(name, _)| name.as_str())
+            .zip(&job.option_places);
         let varied = names
             .factors
             .iter()
@@ -480,11 +481,6 @@ fn check_clashes(factors: &[Entry], fixed: &[Entry], problems: &mut Vec<Problem>
     }
 }
 
-/// The environment variable that carries the level of `name`.
-pub(crate) fn variable(name: &str) -> String {
-    format!("PACELINE_{}", name.to_ascii_uppercase())
-}
-
 /// Reports inputs that cannot be numbers, and notices those that look mistyped.
 fn check_inputs(
     read: &ReadResponse,
@@ -522,115 +518,4 @@ fn check_inputs(
             );
         }
     }
-}
-
-/// Reports placeholders without a factor, and levels a shell would misread.
-fn check_placeholders(job: &ReadJob, names: &Names<'_>, problems: &mut Vec<Problem>) {
-    for placed in &job.templates {
-        let mut seen: Vec<&str> = Vec::new();
-        for name in placed.template.names() {
-            if seen.contains(&name) {
-                continue;
-            }
-            seen.push(name);
-            if !names.is_known(name) && !RunFacts::NAMES.contains(&name) {
-                let known = names.all().chain(RunFacts::NAMES.iter().copied());
-                let placeholder = format!("{{{name}}}");
-                let at = placed.text.find(&placeholder).unwrap_or(0);
-                problems.push(
-                    Problem::new(
-                        &placed.place,
-                        format!("placeholder `{placeholder}` has no factor"),
-                    )
-                    .excerpt(&placed.text, &(at..at + placeholder.len()))
-                    .maybe_hint(match nearest(name, known.clone()) {
-                        Some(near) => Some(format!("did you mean `{{{near}}}`?")),
-                        None => Some(format!("write {{{{{name}}}}} if the braces are meant")),
-                    }),
-                );
-            } else if placed.for_shell
-                && let Some(word) = unsafe_for_shell(name, names)
-            {
-                problems.push(
-                    Problem::new(
-                        &placed.place,
-                        format!("the shell would not take the level `{word}` of `{name}` as it is"),
-                    )
-                    .hint(format!(
-                        "write \"${}\" in the command, or give the command as a list",
-                        variable(name)
-                    )),
-                );
-            }
-        }
-    }
-}
-
-/// A level of `name` that means something to a shell.
-fn unsafe_for_shell(name: &str, names: &Names<'_>) -> Option<String> {
-    let factor_levels = names.factor(name).map(|factor| factor.levels.as_slice());
-    let levels = factor_levels.or_else(|| names.constant(name).map(std::slice::from_ref))?;
-    levels.iter().map(Level::to_string).find(|text| {
-        !text
-            .chars()
-            .all(|c| c.is_ascii_alphanumeric() || "_-./:=+,@%".contains(c))
-    })
-}
-
-/// Reports factors that nothing reads, and notices such constants.
-fn check_uses(
-    job: &ReadJob,
-    engine: Option<EngineKind>,
-    names: &Names<'_>,
-    problems: &mut Vec<Problem>,
-    notices: &mut Vec<Problem>,
-) {
-    // A broken command may hold the placeholder that seems to be missing.
-    let (Some(Job::Command(_)), Some(engine), false) = (&job.job, engine, job.reads_env) else {
-        return;
-    };
-    let on_cluster = engine != EngineKind::Local;
-    let is_used = |name: &str| {
-        let variable = variable(name);
-        job.templates.iter().any(|placed| {
-            placed.template.names().any(|used| used == name)
-                || placed
-                    .template
-                    .literals()
-                    .any(|text| mentions(text, &variable))
-        })
-    };
-    for (place, factor) in &names.factors {
-        let name = &factor.name;
-        let acts = BuiltInFactor::from_name(name)
-            .is_some_and(|built_in| built_in.acts_on(JobKind::Command, on_cluster));
-        if !acts && !is_used(name) {
-            problems.push(
-                Problem::new(place, format!("factor `{name}` has no use in the command")).hint(
-                    format!(
-                        "write {{{name}}} where it belongs, or say reads_env = true under [job] if the program reads {}",
-                        variable(name)
-                    ),
-                ),
-            );
-        }
-    }
-    for (place, name, _) in &names.fixed {
-        let acts = BuiltInFactor::from_name(name)
-            .is_some_and(|built_in| built_in.acts_on(JobKind::Command, on_cluster));
-        if !acts && !is_used(name) {
-            notices.push(Problem::new(
-                place,
-                format!("constant `{name}` has no use in the command; it is only recorded"),
-            ));
-        }
-    }
-}
-
-/// True if `text` holds `word` with nothing of a name on either side.
-fn mentions(text: &str, word: &str) -> bool {
-    let part_of_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
-    text.match_indices(word).any(|(at, _)| {
-        !text[..at].ends_with(part_of_name) && !text[at + word.len()..].starts_with(part_of_name)
-    })
 }

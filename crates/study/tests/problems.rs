@@ -695,6 +695,33 @@ hint: choose kind = "optimal", which mixes both"#,
 }
 
 #[test]
+fn a_hypercube_between_two_listed_levels_is_a_notice() {
+    let text = SOUND.replace("levels = [0.001, 0.1]", "low = 0.001, high = 0.1");
+    check(
+        &format!("{text}[design]\nkind = \"latin-hypercube\"\nruns = 8\n"),
+        r#"
+study.toml:7: factor `batch_size` takes values between its two levels in a latin-hypercube design
+hint: write low and high to say so, or type = "categorical" to prevent it"#,
+    );
+}
+
+#[test]
+fn a_trainer_that_knows_its_options_refuses_others() {
+    let trainer = Capabilities {
+        trainer_options: Some(&["model", "data", "momentum"]),
+        ..Capabilities::ALL
+    };
+    let text = "[job]\nkind = \"train\"\nmodel = \"lenet5\"\ndta = \"mnist\"\n[factors]\nbatch_size = [64, 128]\nmomentun = [0, 1]\n";
+    let raw = RawStudy::parse("study.toml", text).unwrap();
+    assert_eq!(
+        raw.check(&trainer).unwrap_err().to_string(),
+        "study.toml:4: the trainer has no option `dta`\nhint: did you mean `data`?\n\
+         study.toml:7: the trainer has no option `momentun`\nhint: did you mean `momentum`?"
+    );
+    assert!(raw.check(&Capabilities::ALL).is_ok());
+}
+
+#[test]
 fn a_design_is_not_larger_than_anyone_can_run() {
     check_adding(
         "[design]\nreplicates = 300000\n",
@@ -818,6 +845,7 @@ fn arguments_replace_and_add() {
     );
     check_arguments(
         &[
+            "batch_size=64..128",
             "rate=0.01..0.1",
             "design.kind=latin-hypercube",
             "design.runs=5",

@@ -75,6 +75,6 @@ fn standardised(values: &[f64]) -> Result<Vec<f64>, SampleError> {
     let length = moments.square.sqrt();
     Ok(values
         .iter()
-        .map(|value| (value - moments.mean) / length)
+        .map(|&value| moments.mean.deviation(value) / length)
         .collect())
 }

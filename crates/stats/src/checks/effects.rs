@@ -3,7 +3,7 @@
 use paceline_dist::{Normal, StudentT};
 
 use super::means::error_rate;
-use super::sample::{SampleError, finite, median};
+use super::sample::{Centre, SampleError, finite};
 
 /// Lenth's analysis of effects without an independent estimate of error.
 #[derive(Debug, Clone, PartialEq)]
@@ -53,7 +53,7 @@ pub fn lenth(effects: &[f64], level: f64) -> Result<Lenth, SampleError> {
     finite(effects.iter().copied())?;
     let alpha = error_rate(level)?;
     let sizes: Vec<f64> = effects.iter().map(|effect| effect.abs()).collect();
-    let initial = 1.5 * median(&sizes);
+    let initial = 1.5 * Centre::median(&sizes).value();
     let inert: Vec<f64> = sizes
         .iter()
         .copied()
@@ -62,7 +62,7 @@ pub fn lenth(effects: &[f64], level: f64) -> Result<Lenth, SampleError> {
     if inert.is_empty() {
         return Err(SampleError::Constant);
     }
-    let pseudo_standard_error = 1.5 * median(&inert);
+    let pseudo_standard_error = 1.5 * Centre::median(&inert).value();
     if pseudo_standard_error <= 0.0 {
         return Err(SampleError::Constant);
     }

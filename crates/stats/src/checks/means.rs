@@ -3,7 +3,7 @@
 use paceline_dist::StudentT;
 
 use super::outcome::FTest;
-use super::sample::{Groups, Moments, SampleError};
+use super::sample::{Groups, Moments, SampleError, between};
 
 /// The one-way analysis of variance: equal means, if the groups are normal with
 /// equal variances.
@@ -25,16 +25,8 @@ pub fn one_way_anova(groups: &Groups<'_>) -> Result<FTest, SampleError> {
     if within <= 0.0 {
         return Err(SampleError::Constant);
     }
-    let total: f64 = moments.iter().map(|group| group.count).sum();
-    let grand = moments
-        .iter()
-        .map(|group| group.count * group.mean)
-        .sum::<f64>()
-        / total;
-    let between: f64 = moments
-        .iter()
-        .map(|group| group.count * (group.mean - grand).powi(2))
-        .sum();
+    let counts: Vec<f64> = moments.iter().map(|group| group.count).collect();
+    let between = between(&moments, &counts);
     Ok(FTest::new((between / df1) / (within / df2), df1, df2))
 }
 
@@ -51,18 +43,12 @@ pub fn welch_anova(groups: &Groups<'_>) -> Result<FTest, SampleError> {
         .map(|group| group.count / group.variance())
         .collect();
     let total: f64 = weights.iter().sum();
-    let weighted = || weights.iter().zip(&moments);
-    let grand = weighted()
-        .map(|(weight, group)| weight * group.mean)
-        .sum::<f64>()
-        / total;
     let df1 = moments.len() as f64 - 1.0;
-    let between = weighted()
-        .map(|(weight, group)| weight * (group.mean - grand).powi(2))
-        .sum::<f64>()
-        / df1;
+    let between = between(&moments, &weights) / df1;
     let k = moments.len() as f64;
-    let imbalance = weighted()
+    let imbalance = weights
+        .iter()
+        .zip(&moments)
         .map(|(weight, group)| (1.0 - weight / total).powi(2) / (group.count - 1.0))
         .sum::<f64>()
         / (k * k - 1.0);
@@ -109,7 +95,7 @@ impl MeanDifference {
 pub fn welch_t(first: &[f64], second: &[f64]) -> Result<MeanDifference, SampleError> {
     let moments = Groups::new(&[first, second])?.varying_moments()?;
     let (standard_error, df) = welch_error(&moments[0], &moments[1]);
-    let difference = moments[1].mean - moments[0].mean;
+    let difference = moments[1].mean.minus(moments[0].mean);
     let statistic = difference / standard_error;
     let t = StudentT::new(df).expect("Welch's degrees of freedom are positive");
     Ok(MeanDifference {

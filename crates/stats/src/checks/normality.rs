@@ -136,7 +136,7 @@ pub fn anderson_darling(values: &[f64]) -> Result<NormalityTest, SampleError> {
     let deviation = moments.variance().sqrt();
     let scores: Vec<f64> = sorted(values)
         .iter()
-        .map(|value| (value - moments.mean) / deviation)
+        .map(|&value| moments.mean.deviation(value) / deviation)
         .collect();
     let n = moments.count;
     let sum: f64 = scores

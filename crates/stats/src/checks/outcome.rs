@@ -17,7 +17,7 @@ impl ChiSquaredTest {
     pub(super) fn new(statistic: f64, df: f64) -> Self {
         let chi_squared = ChiSquared::new(df).expect("the test has degrees of freedom");
         // Rounding can leave a statistic of equal groups just below zero.
-        let statistic = statistic.max(0.0);
+        let statistic = if statistic < 0.0 { 0.0 } else { statistic };
         Self {
             statistic,
             df,
@@ -42,7 +42,7 @@ pub struct FTest {
 impl FTest {
     pub(super) fn new(statistic: f64, df1: f64, df2: f64) -> Self {
         let f = FisherF::new(df1, df2).expect("the test has degrees of freedom");
-        let statistic = statistic.max(0.0);
+        let statistic = if statistic < 0.0 { 0.0 } else { statistic };
         Self {
             statistic,
             df1,

@@ -49,7 +49,8 @@ pub fn tukey_hsd(groups: &Groups<'_>, level: f64) -> Result<Vec<PairwiseComparis
         .iter()
         .zip(&moments)
         .map(|(values, group)| GroupMean {
-            mean: group.mean,
+            // Only differences count; relative to one group they keep more digits.
+            mean: group.mean.minus(moments[0].mean),
             count: values.len(),
         })
         .collect();
@@ -127,7 +128,7 @@ pub fn games_howell(
         let (a, b) = (&moments[first], &moments[second]);
         let (standard_error, df) = welch_error(a, b);
         Pair {
-            difference: b.mean - a.mean,
+            difference: b.mean.minus(a.mean),
             error: standard_error / 2_f64.sqrt(),
             df,
         }

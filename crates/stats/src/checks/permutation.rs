@@ -76,7 +76,9 @@ pub fn permutation_anova(
     if total.square <= 0.0 {
         return Err(SampleError::Constant);
     }
-    values.iter_mut().for_each(|value| *value -= total.mean);
+    values
+        .iter_mut()
+        .for_each(|value| *value = total.mean.deviation(*value));
     let sizes: Vec<usize> = groups.iter().map(<[f64]>::len).collect();
     let f = |values: &[f64]| {
         let mut rest = values;

@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-use crate::lstsq::{mean, sum_of_squares};
+use crate::lstsq::{DoubleDouble, sum_of_squares};
 
 /// Why a test cannot be applied to the data. Indices count from zero.
 #[derive(Debug, Clone, Copy, PartialEq, Error)]
@@ -42,6 +42,14 @@ pub enum SampleError {
     /// A value is NaN or infinite.
     #[error("value {index} is {value}; the test needs finite numbers")]
     NotFinite {
+        /// The index of the value, counted through all groups in order.
+        index: usize,
+        /// The value.
+        value: f64,
+    },
+    /// The square of a value, or a sum of squares, could overflow.
+    #[error("value {index} is {value}; the test needs values within ±{LARGEST:e}")]
+    TooLarge {
         /// The index of the value, counted through all groups in order.
         index: usize,
         /// The value.
@@ -149,25 +157,78 @@ impl<'a> Groups<'a> {
     }
 }
 
+/// The middle of some values, in two parts: values far from zero that differ
+/// little would lose their differences in a middle rounded to one number.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Centre {
+    high: f64,
+    low: f64,
+}
+
+impl Centre {
+    pub(super) fn mean(values: &[f64]) -> Self {
+        let sum = values.iter().fold(DoubleDouble::ZERO, |sum, &value| {
+            sum + DoubleDouble::from(value)
+        });
+        let mean = sum / DoubleDouble::from(values.len() as f64);
+        Self {
+            high: mean.high(),
+            low: mean.low(),
+        }
+    }
+
+    /// The value in the middle, or half-way between the two in the middle.
+    pub(super) fn median(values: &[f64]) -> Self {
+        let sorted = sorted(values);
+        let upper = sorted.len() / 2;
+        if sorted.len() % 2 == 1 {
+            return Self {
+                high: sorted[upper],
+                low: 0.0,
+            };
+        }
+        let (below, above) = (sorted[upper - 1], sorted[upper]);
+        // Halves first: the difference of two large numbers may overflow.
+        Self {
+            high: below,
+            low: 0.5 * above - 0.5 * below,
+        }
+    }
+
+    pub(super) fn value(self) -> f64 {
+        self.high + self.low
+    }
+
+    /// The value minus the centre.
+    pub(super) fn deviation(self, value: f64) -> f64 {
+        (value - self.high) - self.low
+    }
+
+    /// This centre minus another.
+    pub(super) fn minus(self, other: Self) -> f64 {
+        (self.high - other.high) + (self.low - other.low)
+    }
+}
+
 /// The size, mean and spread of some values.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Moments {
     pub(super) count: f64,
-    pub(super) mean: f64,
+    pub(super) mean: Centre,
     /// Sum of squared deviations from the mean.
     pub(super) square: f64,
 }
 
 impl Moments {
     pub(super) fn of(values: &[f64]) -> Self {
-        let mean = mean(values);
+        let mean = Centre::mean(values);
         // Values that are all equal must have no spread at all, even where
         // their mean is rounded.
         let constant = values.iter().all(|value| *value == values[0]);
         let square = if constant {
             0.0
         } else {
-            sum_of_squares(values.iter().map(|value| value - mean))
+            sum_of_squares(values.iter().map(|&value| mean.deviation(value)))
         };
         Self {
             count: values.len() as f64,
@@ -181,11 +242,32 @@ impl Moments {
     }
 }
 
-/// Refuses NaN and infinities.
+/// `Σ w (mean - grand)²` where `grand` is the mean weighted by `w`.
+pub(super) fn between(moments: &[Moments], weights: &[f64]) -> f64 {
+    // Relative to one of the means, the others keep the digits that differ.
+    let origin = moments[0].mean;
+    let offsets: Vec<f64> = moments
+        .iter()
+        .map(|group| group.mean.minus(origin))
+        .collect();
+    let weighted = || weights.iter().zip(&offsets);
+    let grand = weighted().map(|(w, offset)| w * offset).sum::<f64>() / weights.iter().sum::<f64>();
+    weighted()
+        .map(|(w, offset)| w * (offset - grand).powi(2))
+        .sum()
+}
+
+/// Sums of squares of up to 10^8 such values are finite.
+const LARGEST: f64 = 1e150;
+
+/// Refuses NaN, infinities and values whose squares overflow.
 pub(super) fn finite(values: impl Iterator<Item = f64>) -> Result<(), SampleError> {
     for (index, value) in values.enumerate() {
         if !value.is_finite() {
             return Err(SampleError::NotFinite { index, value });
+        }
+        if value.abs() > LARGEST {
+            return Err(SampleError::TooLarge { index, value });
         }
     }
     Ok(())
@@ -205,15 +287,4 @@ pub(super) fn sorted(values: &[f64]) -> Vec<f64> {
     let mut sorted = values.to_vec();
     sorted.sort_unstable_by(f64::total_cmp);
     sorted
-}
-
-/// The middle of the values, or the mean of the two in the middle.
-pub(super) fn median(values: &[f64]) -> f64 {
-    let sorted = sorted(values);
-    let upper = sorted.len() / 2;
-    if sorted.len() % 2 == 1 {
-        sorted[upper]
-    } else {
-        0.5 * (sorted[upper - 1] + sorted[upper])
-    }
 }

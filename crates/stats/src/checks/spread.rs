@@ -3,8 +3,8 @@
 use super::column_space::ColumnSpace;
 use super::means::one_way_anova;
 use super::outcome::{ChiSquaredTest, FTest};
-use super::sample::{Groups, Moments, SampleError, finite, median};
-use crate::lstsq::{mean, sum_of_squares};
+use super::sample::{Centre, Groups, Moments, SampleError, finite};
+use crate::lstsq::sum_of_squares;
 
 /// Bartlett's test: equal variances, if the groups are normal (Proceedings of
 /// the Royal Society A 160, 1937). It mistakes heavy tails for unequal
@@ -36,7 +36,7 @@ pub fn bartlett(groups: &Groups<'_>) -> Result<ChiSquaredTest, SampleError> {
 ///
 /// If every group has one value, or the deviations do not vary within groups.
 pub fn levene(groups: &Groups<'_>) -> Result<FTest, SampleError> {
-    deviations(groups, mean)
+    deviations(groups, Centre::mean)
 }
 
 /// The test of Brown and Forsythe: equal mean deviations from the group
@@ -47,16 +47,19 @@ pub fn levene(groups: &Groups<'_>) -> Result<FTest, SampleError> {
 ///
 /// If every group has one value, or the deviations do not vary within groups.
 pub fn brown_forsythe(groups: &Groups<'_>) -> Result<FTest, SampleError> {
-    deviations(groups, median)
+    deviations(groups, Centre::median)
 }
 
 /// The analysis of variance of the distances from a centre of each group.
-fn deviations(groups: &Groups<'_>, centre: fn(&[f64]) -> f64) -> Result<FTest, SampleError> {
+fn deviations(groups: &Groups<'_>, centre: fn(&[f64]) -> Centre) -> Result<FTest, SampleError> {
     let distances: Vec<Vec<f64>> = groups
         .iter()
         .map(|values| {
             let centre = centre(values);
-            values.iter().map(|value| (value - centre).abs()).collect()
+            values
+                .iter()
+                .map(|value| centre.deviation(*value).abs())
+                .collect()
         })
         .collect();
     let slices: Vec<&[f64]> = distances.iter().map(Vec::as_slice).collect();

@@ -1,7 +1,7 @@
 //! What a design can tell about a given model: which terms it can estimate,
 //! with what power, and what omitted terms would do to the estimates.
 
-use paceline_dist::FisherF;
+use paceline_dist::{FisherF, NoncentralF};
 use thiserror::Error;
 
 use crate::design::Design;
@@ -207,15 +207,17 @@ impl Design {
     pub(crate) fn information(&self, model: &Model, with_blocks: bool) -> Gram {
         let blocks = if with_blocks { self.blocks as usize } else { 1 };
         let size = model.columns() + blocks - 1;
-        // Runs of one trial in one block share a row, which is added once.
-        let mut repeats = std::collections::BTreeMap::new();
-        for run in &self.runs {
-            let block = if with_blocks { run.block } else { 0 };
-            *repeats.entry((run.trial, block)).or_insert(0_u32) += 1;
-        }
+        let mut keys: Vec<(u32, u32)> = self
+            .runs
+            .iter()
+            .map(|run| (run.trial, if with_blocks { run.block } else { 0 }))
+            .collect();
+        keys.sort_unstable();
         let mut gram = Gram::new(size);
         let mut row = vec![0.0; size];
-        for ((trial, block), count) in repeats {
+        // Runs of one trial in one block share a row, which is added once.
+        for same in keys.chunk_by(|a, b| a == b) {
+            let (trial, block) = same[0];
             model.row(
                 &self.factors,
                 self.settings(trial),
@@ -224,7 +226,7 @@ impl Design {
             for column in 0..blocks - 1 {
                 row[model.columns() + column] = helmert(blocks, column, block as usize);
             }
-            gram.add(&row, f64::from(count));
+            gram.add(&row, same.len() as f64);
         }
         gram
     }
@@ -317,32 +319,8 @@ impl Design {
 /// P(F' > f) with f the critical value of the central distribution.
 fn f_test_power(df1: f64, df2: f64, noncentrality: f64, alpha: f64) -> Option<f64> {
     let critical = FisherF::new(df1, df2).ok()?.upper_quantile(alpha);
-    noncentral_upper_tail(df1, df2, noncentrality, critical)
-}
-
-/// The upper tail of the noncentral F distribution as a Poisson mixture of
-/// central ones (Johnson, Kotz and Balakrishnan 1995, *Continuous Univariate
-/// Distributions* 2, section 30.2).
-fn noncentral_upper_tail(df1: f64, df2: f64, noncentrality: f64, x: f64) -> Option<f64> {
-    let mean = noncentrality / 2.0;
-    // Beyond this the power differs from one by less than rounding.
-    if mean > 5000.0 {
-        return Some(1.0);
-    }
-    let mut log_weight = -mean;
-    let mut weights = 0.0;
-    let mut tail = 0.0;
-    for j in 0..20_000_u32 {
-        let weight = log_weight.exp();
-        let df = df1 + 2.0 * f64::from(j);
-        tail += weight * FisherF::new(df, df2).ok()?.sf(x * df1 / df);
-        weights += weight;
-        if f64::from(j) > mean && 1.0 - weights < 1e-13 {
-            break;
-        }
-        log_weight += mean.ln() - f64::from(j + 1).ln();
-    }
-    Some(tail.min(1.0))
+    let noncentral = NoncentralF::new(df1, df2, noncentrality).ok()?;
+    Some(noncentral.sf(critical))
 }
 
 /// Terms that dependences between columns tie together.

@@ -4,9 +4,8 @@
 //! fractional factorial designs with small runs", *International Statistical
 //! Review* 61, give the designs of 8 to 64 runs; Xu (2009), "Algorithmic
 //! construction of efficient fractional factorial designs with large run
-//! sizes", *Technometrics* 51, completes 128. The columns below come from our
-//! own enumeration (`tests/designs/catalogue.rs` repeats it for up to 32 runs) and
-//! reach the word-length patterns of those tables.
+//! sizes", *Technometrics* 51, enumerates those of 128. The columns below come
+//! from our own enumeration, which `tests/designs/catalogue.rs` repeats.
 
 /// The most factors for which the catalogue holds generators.
 pub(crate) const MAX_FACTORS: usize = 15;

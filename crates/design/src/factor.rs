@@ -45,6 +45,17 @@ pub enum Setting {
     Coded(f64),
 }
 
+impl Setting {
+    /// The setting as something to look up by: equal settings have equal keys.
+    pub(crate) fn key(self) -> (bool, u64) {
+        match self {
+            Self::Level(i) => (false, u64::from(i)),
+            // Zero has two signs but is one value.
+            Self::Coded(x) => (true, (x + 0.0).to_bits()),
+        }
+    }
+}
+
 /// Why a factor cannot be built.
 #[derive(Debug, Clone, PartialEq, Error)]
 pub enum FactorError {

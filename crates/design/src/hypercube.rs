@@ -12,11 +12,13 @@ const MAX_EXCHANGES: usize = 60_000;
 /// The power of the distances in the criterion; a high power weighs the
 /// smallest distance most.
 const POWER: i32 = 10;
+/// The first threshold, in shares of an average pair of points.
+const START_THRESHOLD: f64 = 15.0;
 
 /// A maximin Latin hypercube of so many runs.
 ///
-/// Each column is a permutation of the strata. Two entries of a column are
-/// exchanged when that lowers φ, the sum over all pairs of points of d^(−20),
+/// Each column is a permutation of the strata. Exchanging two entries of a
+/// column is tried again and again to lower φ, the sum over all pairs of points of d^(−20),
 /// whose minimum approaches the greatest smallest distance (Morris and
 /// Mitchell 1995, "Exploratory designs for computational experiments",
 /// *Journal of Statistical Planning and Inference* 43).
@@ -46,22 +48,66 @@ pub(crate) fn latin_hypercube(factors: &Factors, runs: usize, chance: &mut Chanc
     points
 }
 
+/// Exchanges strata by threshold accepting (Dueck and Scheuer 1990): a change
+/// for the worse is taken while it stays below a threshold that falls to zero,
+/// which leads out of the poor designs where pure descent would stop.
 fn spread(columns: &mut [Vec<u32>], runs: usize, chance: &mut Chance) {
     let exchanges = (WORK / (2 * runs * columns.len())).min(MAX_EXCHANGES);
-    for _ in 0..exchanges {
+    // Where there are too few exchanges to come back from a detour, and the
+    // criterion itself would cost too much, only improvements are taken.
+    let anneal = exchanges >= 10 * runs;
+    let mut current = if anneal {
+        criterion(columns, runs)
+    } else {
+        0.0
+    };
+    let pairs = (runs * (runs - 1) / 2) as f64;
+    let mut best = (current, columns.to_vec());
+    for step in 0..exchanges {
         let column = chance.below(columns.len());
         let a = chance.below(runs);
         let b = chance.below(runs);
-        if a != b && exchange_gain(columns, column, a, b) > 0.0 {
+        if a == b {
+            continue;
+        }
+        let left = 1.0 - step as f64 / exchanges as f64;
+        let threshold = START_THRESHOLD * left * left * current / pairs;
+        let gain = exchange_gain(columns, column, a, b);
+        if gain > -threshold {
             columns[column].swap(a, b);
+            if anneal {
+                current -= gain;
+            }
+            if current < best.0 {
+                best.0 = current;
+                best.1.clone_from_slice(columns);
+            }
         }
     }
+    if anneal {
+        columns.clone_from_slice(&best.1);
+    }
+}
+
+/// The sum over all pairs of points of their squared distance to −[`POWER`].
+fn criterion(columns: &[Vec<u32>], runs: usize) -> f64 {
+    let mut sum = 0.0;
+    for a in 0..runs {
+        for b in 0..a {
+            let square: f64 = columns.iter().map(|c| square(c[a], c[b])).sum();
+            sum += square.powi(-POWER);
+        }
+    }
+    sum
+}
+
+fn square(x: u32, y: u32) -> f64 {
+    (f64::from(x) - f64::from(y)).powi(2)
 }
 
 /// By how much the criterion falls when rows `a` and `b` exchange their strata.
 fn exchange_gain(columns: &[Vec<u32>], column: usize, a: usize, b: usize) -> f64 {
     let moved = &columns[column];
-    let square = |x: u32, y: u32| (f64::from(x) - f64::from(y)).powi(2);
     let mut gain = 0.0;
     for other in 0..moved.len() {
         if other == a || other == b {

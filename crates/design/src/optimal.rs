@@ -38,9 +38,12 @@ pub enum OptimalError {
         /// The number of coefficients, the intercept included.
         coefficients: usize,
     },
-    /// A cost is negative, infinite or not a number.
-    #[error("the cost of a run must be a finite number and not negative")]
+    /// A cost is negative or not a number.
+    #[error("the cost of a run must be a number and not negative")]
     BadCost,
+    /// The budget is negative, infinite or not a number.
+    #[error("the budget must be a finite number and not negative")]
+    BadBudget,
     /// Even the cheapest runs cost too much.
     #[error("{runs} runs cost at least {least}, more than the budget of {limit}")]
     OverBudget {
@@ -67,6 +70,7 @@ impl OptimalError {
             Self::NotEstimable { .. } => {
                 "drop a term, allow more combinations, raise the budget, or add runs".to_owned()
             }
+            Self::BadBudget => "leave the budget out to have none".to_owned(),
             Self::BadCost => "check the cost expression at every combination of levels".to_owned(),
             Self::OverBudget { runs, least, limit } => {
                 let each = least / f64::from(*runs);
@@ -115,6 +119,13 @@ pub(crate) fn d_optimal(
     if wanted.starts == 0 || wanted.starts > MAX_STARTS {
         return Err(OptimalError::BadStarts);
     }
+    let limit = wanted
+        .budget
+        .as_ref()
+        .map(|budget| budget.limit / f64::from(replicates));
+    if limit.is_some_and(|limit| !(limit.is_finite() && limit >= 0.0)) {
+        return Err(OptimalError::BadBudget);
+    }
     let search = Search {
         factors,
         model: &model,
@@ -125,10 +136,8 @@ pub(crate) fn d_optimal(
             .collect(),
         fence,
         wanted,
-        limit: wanted
-            .budget
-            .as_ref()
-            .map(|budget| budget.limit / f64::from(replicates)),
+        touched: (0..factors.len()).map(|i| model.columns_with(i)).collect(),
+        limit,
     };
     let mut best: Option<(f64, Rows)> = None;
     for _ in 0..wanted.starts {
@@ -182,6 +191,8 @@ struct Search<'a> {
     factors: &'a Factors,
     model: &'a Model,
     candidates: Vec<Vec<Setting>>,
+    /// For each factor, the model's columns that change with it.
+    touched: Vec<Vec<usize>>,
     fence: &'a Fence<'a>,
     wanted: &'a Optimal,
     /// What one replicate may cost.
@@ -200,7 +211,8 @@ impl Search<'_> {
             .map(|(factor, setting)| factor.natural(*setting))
             .collect();
         let cost = (budget.cost)(&levels);
-        if cost.is_finite() && cost >= 0.0 {
+        // An infinite cost is a run that no budget can buy.
+        if cost >= 0.0 {
             Ok(cost)
         } else {
             Err(OptimalError::BadCost)
@@ -271,8 +283,12 @@ impl Search<'_> {
             let mut inverse = self.inverse(&rows);
             let mut changed = false;
             for row in &mut rows {
+                let mut line = Line::of(self, row, &inverse);
                 for position in 0..self.factors.len() {
-                    changed |= self.exchange(row, position, &mut inverse, &mut spent)?;
+                    if self.exchange(row, position, &line, &mut inverse, &mut spent)? {
+                        line = Line::of(self, row, &inverse);
+                        changed = true;
+                    }
                 }
             }
             if !changed {
@@ -320,17 +336,15 @@ impl Search<'_> {
         &self,
         row: &mut [Setting],
         position: usize,
+        old: &Line,
         inverse: &mut Dispersion,
         spent: &mut f64,
     ) -> Result<bool, OptimalError> {
-        let size = self.model.columns();
-        let mut old = vec![0.0; size];
-        self.model.row(self.factors, row, &mut old);
-        let old_image = inverse.times(&old);
-        let old_variance = dot(&old, &old_image);
+        let touched = &self.touched[position];
         let old_cost = self.cost(row)?;
         let current = row[position];
-        let mut best: Option<(f64, Setting, Vec<f64>, f64)> = None;
+        let mut best: Option<(f64, Setting, f64)> = None;
+        let mut new = vec![0.0; self.model.columns()];
         for candidate in &self.candidates[position] {
             if *candidate == current {
                 continue;
@@ -346,26 +360,63 @@ impl Search<'_> {
             {
                 continue;
             }
-            let mut new = vec![0.0; size];
             self.model.row(self.factors, row, &mut new);
-            // The factor by which |X'X| changes when one row replaces another
-            // (Fedorov 1972, *Theory of Optimal Experiments*).
-            let new_variance = dot(&new, &inverse.times(&new));
-            let covariance = dot(&new, &old_image);
-            let ratio = (1.0 + new_variance) * (1.0 - old_variance) + covariance * covariance;
+            let ratio = old.determinant_ratio(&new, touched, inverse);
             if ratio > best.as_ref().map_or(WORTHWHILE, |(other, ..)| *other) {
-                best = Some((ratio, *candidate, new, cost));
+                best = Some((ratio, *candidate, cost));
             }
         }
-        let Some((_, candidate, new, cost)) = best else {
+        let Some((_, candidate, cost)) = best else {
             row[position] = current;
             return Ok(false);
         };
         row[position] = candidate;
         *spent += cost - old_cost;
+        self.model.row(self.factors, row, &mut new);
         inverse.add(&new);
-        inverse.remove(&old);
+        inverse.remove(&old.values);
         Ok(true)
+    }
+}
+
+/// A row of the model matrix with what every exchange in it needs.
+struct Line {
+    values: Vec<f64>,
+    /// (X'X)⁻¹ times the values.
+    image: Vec<f64>,
+    variance: f64,
+}
+
+impl Line {
+    fn of(search: &Search<'_>, row: &[Setting], inverse: &Dispersion) -> Self {
+        let mut values = vec![0.0; search.model.columns()];
+        search.model.row(search.factors, row, &mut values);
+        let image = inverse.times(&values);
+        let variance = dot(&values, &image);
+        Self {
+            values,
+            image,
+            variance,
+        }
+    }
+
+    /// The factor by which |X'X| changes when `new` replaces this row:
+    /// (1 + y'Dy)(1 − x'Dx) + (x'Dy)² (Fedorov 1972, *Theory of Optimal
+    /// Experiments*). The rows differ in the `touched` columns only, so the
+    /// forms in y are those in x plus a correction over these.
+    fn determinant_ratio(&self, new: &[f64], touched: &[usize], inverse: &Dispersion) -> f64 {
+        let change = |i: usize| new[i] - self.values[i];
+        let mut linear = 0.0;
+        let mut square = 0.0;
+        for i in touched {
+            let row = &inverse.entries[i * inverse.size..(i + 1) * inverse.size];
+            let product: f64 = touched.iter().map(|j| row[*j] * change(*j)).sum();
+            linear += change(*i) * self.image[*i];
+            square += change(*i) * product;
+        }
+        let new_variance = self.variance + 2.0 * linear + square;
+        let covariance = self.variance + linear;
+        (1.0 + new_variance) * (1.0 - self.variance) + covariance * covariance
     }
 }
 

@@ -498,14 +498,7 @@ fn number_trials(points: Points, distinct: bool, centres: &Points) -> (Points, T
     let mut trials = Points::new(points.row(0).len());
     let mut known: HashMap<Vec<(bool, u64)>, u32> = HashMap::new();
     let mut number = |row: &[Setting]| {
-        let key = row
-            .iter()
-            .map(|setting| match setting {
-                Setting::Level(i) => (false, u64::from(*i)),
-                // Zero has two signs but is one value.
-                Setting::Coded(x) => (true, (x + 0.0).to_bits()),
-            })
-            .collect();
+        let key = row.iter().map(|setting| setting.key()).collect();
         *known.entry(key).or_insert_with(|| {
             trials.push(row.iter().copied());
             trials.len() as u32 - 1

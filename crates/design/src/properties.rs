@@ -1,7 +1,8 @@
 //! What a design says about itself, whatever model is fitted to it.
 
+use std::collections::HashMap;
+
 use crate::design::{Design, Structure};
-use crate::factor::Setting;
 use crate::fraction::AliasSet;
 use crate::terms::{Model, ModelTerms};
 use crate::word::Word;
@@ -97,22 +98,13 @@ impl Design {
     fn is_balanced(&self) -> bool {
         let repeats = self.repeats();
         (0..self.factors.len()).all(|position| {
-            let mut counts: Vec<(Setting, u32)> = Vec::new();
+            let mut counts: HashMap<(bool, u64), u32> = HashMap::new();
             for (row, repeat) in self.trials.rows().zip(&repeats) {
-                match counts
-                    .iter_mut()
-                    .find(|(setting, _)| *setting == row[position])
-                {
-                    Some((_, count)) => *count += repeat,
-                    None => counts.push((row[position], *repeat)),
-                }
-                // More settings than this is a space-filling design, whose
-                // settings differ run by run: unequal counts show early.
-                if counts.len() > 4096 {
-                    break;
-                }
+                *counts.entry(row[position].key()).or_default() += repeat;
             }
-            counts.iter().all(|(_, count)| *count == counts[0].1)
+            let mut counts = counts.into_values();
+            let first = counts.next();
+            counts.all(|count| Some(count) == first)
         })
     }
 

@@ -183,6 +183,19 @@ impl Model {
         self.starts[term]..end
     }
 
+    /// The columns that depend on a factor.
+    pub(crate) fn columns_with(&self, factor: usize) -> Vec<usize> {
+        (0..self.terms.len())
+            .filter(|index| {
+                self.terms[*index]
+                    .0
+                    .iter()
+                    .any(|(other, _)| *other == factor)
+            })
+            .flat_map(|index| self.columns_of(index))
+            .collect()
+    }
+
     /// Writes the row of the model matrix at the given settings.
     pub(crate) fn row(&self, factors: &Factors, settings: &[Setting], out: &mut [f64]) {
         out[0] = 1.0;

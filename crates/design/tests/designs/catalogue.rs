@@ -7,9 +7,10 @@ use crate::{standard, unit_factors};
 /// Word-length patterns from length 3 on, trailing zeros left out.
 ///
 /// Up to 64 runs: Chen, Sun and Wu (1993), *International Statistical Review*
-/// 61, tables 2 to 4 (also Wu and Hamada, *Experiments*, appendix 5A). 128 runs:
-/// Xu (2009), *Technometrics* 51, whose enumeration of resolution IV is complete.
-const PUBLISHED: &[(usize, u32, &[u64])] = &[
+/// 61, tables 2 to 4 (also Wu and Hamada, *Experiments*, appendix 5A). Those of
+/// 128 runs are what the enumeration below finds; Xu (2009), *Technometrics* 51,
+/// enumerated the same designs.
+const PATTERNS: &[(usize, u32, &[u64])] = &[
     (4, 8, &[0, 1]),
     (5, 8, &[2, 1]),
     (6, 8, &[4, 3]),
@@ -73,8 +74,8 @@ fn pattern(factors: usize, runs: u32) -> Vec<u64> {
 }
 
 #[test]
-fn every_catalogued_fraction_has_the_published_word_length_pattern() {
-    for (factors, runs, wanted) in PUBLISHED {
+fn every_catalogued_fraction_has_the_known_word_length_pattern() {
+    for (factors, runs, wanted) in PATTERNS {
         assert_eq!(
             pattern(*factors, *runs),
             *wanted,
@@ -95,44 +96,66 @@ fn the_catalogue_is_complete_up_to_fifteen_factors_and_128_runs() {
             count += usize::from(possible);
         }
     }
-    // The published list leaves out only the three factors in four runs.
-    assert_eq!(count, PUBLISHED.len() + 1);
+    // The list above leaves out only the three factors in four runs.
+    assert_eq!(count, PATTERNS.len() + 1);
 }
 
 /// All ways to add columns one by one, designs with equal invariants counted
 /// once. The invariant is the word-length pattern with those of all designs
 /// that leave one factor out.
-#[test]
-fn no_fraction_of_up_to_32_runs_has_less_aberration_than_the_catalogue() {
-    let identities: Vec<MacWilliams> = (0..=15).map(MacWilliams::new).collect();
-    for power in 3..=5_u32 {
-        let base: Vec<u32> = (0..power).map(|i| 1 << i).collect();
-        let mut designs = vec![base];
-        for factors in power as usize + 1..=15.min((1 << power) - 1) {
-            let mut classes: BTreeMap<Vec<Vec<i64>>, Vec<u32>> = BTreeMap::new();
-            for design in &designs {
-                for column in 1..1_u32 << power {
-                    if !design.contains(&column) {
-                        let mut extended = design.clone();
-                        extended.push(column);
-                        let key = invariant(&extended, power, &identities);
-                        classes.entry(key).or_insert(extended);
-                    }
+///
+/// Up to half as many factors as runs some design has resolution IV, and leaving
+/// out a factor never lowers the resolution, so from 64 runs on words of three
+/// letters need not be followed.
+fn enumerate(power: u32, most_factors: usize) {
+    let identities: Vec<MacWilliams> = (0..=most_factors).map(MacWilliams::new).collect();
+    let base: Vec<u32> = (0..power).map(|i| 1 << i).collect();
+    let mut designs = vec![base];
+    for factors in power as usize + 1..=most_factors {
+        let mut classes: BTreeMap<Vec<Vec<i64>>, Vec<u32>> = BTreeMap::new();
+        for design in &designs {
+            for column in (1..1_u32 << power).filter(|column| !design.contains(column)) {
+                let is_product = |a: &u32| design.contains(&(a ^ column));
+                if power >= 6 && design.iter().any(is_product) {
+                    continue;
                 }
+                let mut extended = design.clone();
+                extended.push(column);
+                let key = invariant(&extended, power, &identities);
+                classes.entry(key).or_insert(extended);
             }
-            let (best, _) = classes.first_key_value().unwrap();
-            let mut least: Vec<u64> = best[0][3..].iter().map(|n| *n as u64).collect();
-            while least.last() == Some(&0) {
-                least.pop();
-            }
-            assert_eq!(
-                pattern(factors, 1 << power),
-                least,
-                "{factors} factors, 2^{power} runs"
-            );
-            designs = classes.into_values().collect();
         }
+        let (best, _) = classes.first_key_value().unwrap();
+        let mut least: Vec<u64> = best[0][3..].iter().map(|n| *n as u64).collect();
+        while least.last() == Some(&0) {
+            least.pop();
+        }
+        assert_eq!(
+            pattern(factors, 1 << power),
+            least,
+            "{factors} factors, 2^{power} runs"
+        );
+        designs = classes.into_values().collect();
     }
+}
+
+#[test]
+fn no_fraction_of_up_to_64_runs_has_less_aberration_than_the_catalogue() {
+    enumerate(3, 7);
+    enumerate(4, 15);
+    enumerate(5, 15);
+    enumerate(6, 15);
+}
+
+#[test]
+fn no_fraction_of_128_runs_and_up_to_12_factors_has_less_aberration_than_the_catalogue() {
+    enumerate(7, 12);
+}
+
+#[test]
+#[ignore = "takes minutes without optimisation"]
+fn no_fraction_of_128_runs_and_up_to_15_factors_has_less_aberration_than_the_catalogue() {
+    enumerate(7, 15);
 }
 
 fn invariant(columns: &[u32], power: u32, identities: &[MacWilliams]) -> Vec<Vec<i64>> {

@@ -57,7 +57,7 @@ pub(crate) fn bytes(text: &str) -> Result<u64, String> {
         _ => return Err(unusable()),
     };
     let bytes = amount * base.powi(power);
-    if bytes < 1.0 || bytes >= 9e18 {
+    if !(1.0..9e18).contains(&bytes) {
         Err(unusable())
     } else {
         Ok(bytes as u64)

@@ -210,7 +210,6 @@ fn metrics(manifest: &Manifest, lines: &mut Lines) {
     let shown: Vec<String> = end
         .responses
         .iter()
-        .filter(|(name, _)| !name.starts_with("cpu_"))
         .map(|(name, value)| format!("{name} {}", short(*value)))
         .collect();
     if !shown.is_empty() {

@@ -6,9 +6,9 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 /// Signals that mean "stop, and close the record".
 const SIGHUP: i32 = 1;
-const SIGINT: i32 = 2;
-const SIGQUIT: i32 = 3;
-const SIGTERM: i32 = 15;
+pub(crate) const SIGINT: i32 = 2;
+pub(crate) const SIGQUIT: i32 = 3;
+pub(crate) const SIGTERM: i32 = 15;
 
 /// Passes signals on to whatever runs, and remembers that the user wants to
 /// stop. The first signal goes to the commands as it is, so that they can close

@@ -15,4 +15,6 @@ mod supervise;
 mod tail;
 
 pub use interrupt::Interrupt;
-pub use supervise::{ExecuteError, Executed, Execution, GRACE, Observer, execute};
+pub use supervise::{
+    Ended, ExecuteError, Executed, Execution, Exit, GRACE, Observer, Results, execute,
+};

@@ -3,7 +3,6 @@
 use crate::reports::{Lines, MetricPattern, Report, ReportKind, parse_line};
 use crate::tail::Tail;
 use indexmap::IndexMap;
-use paceline_engine::{Status, Usage};
 use paceline_model::{Event, EventKind, Micros, WorkerId};
 use paceline_records::{Notice, Stream};
 use std::io;
@@ -42,6 +41,7 @@ impl Reporting {
         stream: Stream,
         at: Micros,
         bytes: &[u8],
+        mut seen: impl FnMut(&[u8]),
     ) -> Vec<Event> {
         let index = match self
             .streams
@@ -56,9 +56,10 @@ impl Reporting {
         };
         let mut found = Vec::new();
         let patterns = &self.patterns;
-        self.streams[index]
-            .2
-            .push(bytes, |line| listen(patterns, stream, line, &mut found));
+        self.streams[index].2.push(bytes, |line| {
+            seen(line);
+            listen(patterns, stream, line, &mut found);
+        });
         self.events(found, Some(worker), at)
     }
 
@@ -72,7 +73,11 @@ impl Reporting {
     }
 
     /// What was reported last, unfinished lines included.
-    pub(crate) fn finish(&mut self, at: Micros) -> Vec<Event> {
+    pub(crate) fn finish(
+        &mut self,
+        at: Micros,
+        mut seen: impl FnMut(WorkerId, &[u8]),
+    ) -> Vec<Event> {
         let mut events = self.file(at);
         let mut found = Vec::new();
         if let Err(error) = self.file.finish(|line| found.extend(parse_line(line))) {
@@ -83,36 +88,25 @@ impl Reporting {
             let mut found = Vec::new();
             let (worker, stream, lines) = &mut self.streams[index];
             let (worker, patterns) = (*worker, &self.patterns);
-            lines.finish(|line| listen(patterns, *stream, line, &mut found));
+            lines.finish(|line| {
+                seen(worker, line);
+                listen(patterns, *stream, line, &mut found);
+            });
             events.extend(self.events(found, Some(worker), at));
         }
         events
     }
 
-    /// The run's results: the last value of each metric, the mean over workers
-    /// where several report it, and what the commands used.
-    pub(crate) fn results(
-        &self,
-        exits: &[(WorkerId, Micros, Status, Usage)],
-    ) -> IndexMap<String, f64> {
-        let mut results: IndexMap<String, f64> = self
-            .last
-            .iter()
-            .map(|(name, by_worker)| {
-                (
-                    name.clone(),
-                    by_worker.values().sum::<f64>() / by_worker.len() as f64,
-                )
-            })
-            .collect();
-        // Python's own reports win over what Paceline would add.
-        let mut add = |name: &str, value: f64| {
-            results.entry(name.to_owned()).or_insert(value);
+    /// The last value of each metric; the mean over workers where several
+    /// report it.
+    pub(crate) fn results(&self) -> IndexMap<String, f64> {
+        let mean = |by_worker: &IndexMap<WorkerId, f64>| {
+            by_worker.values().sum::<f64>() / by_worker.len() as f64
         };
-        let total = |part: fn(&Usage) -> f64| exits.iter().map(|(_, _, _, u)| part(u)).sum();
-        add("cpu_user_s", total(|usage| usage.cpu_user_s));
-        add("cpu_system_s", total(|usage| usage.cpu_system_s));
-        results
+        self.last
+            .iter()
+            .map(|(name, by_worker)| (name.clone(), mean(by_worker)))
+            .collect()
     }
 
     pub(crate) fn notices(&self) -> Vec<Notice> {

@@ -1,8 +1,10 @@
 //! Executing one run: everything that happens in one order, in one record.
 
-use crate::interrupt::Interrupt;
+use crate::interrupt::{Interrupt, SIGINT, SIGQUIT, SIGTERM};
 use crate::reporting::Reporting;
 use crate::reports::MetricPattern;
+use indexmap::IndexMap;
+use paceline_advise::diagnose::Tally;
 use paceline_engine::{Engine, Job, Launch, Message, RunClock, StartError, Status, Usage};
 use paceline_model::{Event, EventKind, Micros, NodeName, Outcome, Sample, WorkerId};
 use paceline_records::{End, Manifest, Notice, Overhead, RunWriter, Stream, WriteRecordError};
@@ -38,12 +40,60 @@ pub trait Observer {
     fn sample(&mut self, _node: &NodeName, _sample: &Sample) {}
     /// Something happened.
     fn event(&mut self, _event: &Event) {}
-    /// A command printed something.
-    fn output(&mut self, _worker: WorkerId, _bytes: &[u8]) {}
+    /// A command printed a line, given without its end.
+    fn line(&mut self, _worker: WorkerId, _line: &[u8]) {}
+    /// The commands have ended. What the run's results are is the observer's to
+    /// say; by default, the last value of each metric.
+    fn results(&mut self, end: &Ended<'_>) -> Results {
+        Results {
+            responses: end.metrics.clone(),
+            notices: Vec::new(),
+        }
+    }
 }
 
 /// Nobody watches.
 impl Observer for () {}
+
+/// What is known of a run when its commands have ended.
+#[derive(Debug)]
+pub struct Ended<'a> {
+    /// From the first start to the last exit.
+    pub duration: Micros,
+    /// How it ended.
+    pub outcome: &'a Outcome,
+    /// What each command used and when it was started and exited, in the order
+    /// of exit.
+    pub exits: &'a [Exit],
+    /// The last value of each metric that was reported.
+    pub metrics: &'a IndexMap<String, f64>,
+    /// All samples of the first node, added up.
+    pub tally: &'a Tally,
+}
+
+/// What a run has to show.
+#[derive(Debug, Default)]
+pub struct Results {
+    /// Its responses.
+    pub responses: IndexMap<String, f64>,
+    /// What the user should know of it.
+    pub notices: Vec<Notice>,
+}
+
+/// The exit of one command.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Exit {
+    /// Whose.
+    pub worker: WorkerId,
+    /// When it was started.
+    pub started: Micros,
+    /// When it exited.
+    pub at: Micros,
+    /// How.
+    pub status: Status,
+    /// What the kernel accounts to it.
+    pub usage: Usage,
+}
 
 /// Why a run has no closed record.
 #[derive(Debug, thiserror::Error)]
@@ -70,8 +120,10 @@ pub enum ExecuteError {
 pub struct Executed {
     /// The record's manifest.
     pub manifest: Manifest,
-    /// How each command exited and what it used, in the order of exit.
-    pub exits: Vec<(WorkerId, Status, Usage)>,
+    /// The exit of each command, in the order of exit.
+    pub exits: Vec<Exit>,
+    /// All samples of the first node, added up.
+    pub tally: Tally,
 }
 
 /// Executes a run and closes its record.
@@ -106,7 +158,9 @@ pub fn execute(
         writer,
         reporting,
         observer,
-        began: None,
+        node: None,
+        tally: Tally::default(),
+        started: Vec::new(),
         exits: Vec::new(),
         suspensions: 0,
     };
@@ -176,7 +230,6 @@ struct TimeLimit {
 
 impl TimeLimit {
     fn enforce(&mut self, now: Micros, job: &dyn Job) {
-        const SIGTERM: i32 = 15;
         let Some(timeout) = self.timeout else { return };
         match self.asked {
             None if Duration::from(now) >= timeout => {
@@ -193,8 +246,10 @@ struct Recording<'a> {
     writer: RunWriter,
     reporting: Reporting,
     observer: &'a mut dyn Observer,
-    began: Option<Micros>,
-    exits: Vec<(WorkerId, Micros, Status, Usage)>,
+    node: Option<NodeName>,
+    tally: Tally,
+    started: Vec<(WorkerId, Micros)>,
+    exits: Vec<Exit>,
     suspensions: u32,
 }
 
@@ -202,8 +257,7 @@ impl Recording<'_> {
     fn take(&mut self, message: Message) -> Result<(), ExecuteError> {
         match message {
             Message::Started { worker, at, pid } => {
-                let began = self.began.unwrap_or(at);
-                self.began = Some(began.min(at));
+                self.started.push((worker, at));
                 self.lifecycle(at, Some(worker), "start", Some(format!("process {pid}")))
             }
             Message::Output {
@@ -212,16 +266,22 @@ impl Recording<'_> {
                 at,
                 bytes,
             } => {
-                self.observer.output(worker, &bytes);
                 let stream = match stream {
                     paceline_engine::Stream::Out => Stream::Out,
                     paceline_engine::Stream::Err => Stream::Err,
                 };
                 self.writer.log(worker, stream)?.append(&bytes)?;
-                let events = self.reporting.output(worker, stream, at, &bytes);
+                let observer = &mut *self.observer;
+                let events = self.reporting.output(worker, stream, at, &bytes, |line| {
+                    observer.line(worker, line)
+                });
                 self.events(&events)
             }
             Message::Sample { node, sample } => {
+                // Nodes of one run have one clock but many machines; sums are of one.
+                if *self.node.get_or_insert_with(|| node.clone()) == node {
+                    self.tally.add(&sample);
+                }
                 self.observer.sample(&node, &sample);
                 self.writer.sample(&node, &sample)?;
                 self.glance(sample.at)
@@ -241,7 +301,15 @@ impl Recording<'_> {
                 status,
                 usage,
             } => {
-                self.exits.push((worker, at, status, usage));
+                let started = self.started.iter().find(|(started, _)| *started == worker);
+                let started = started.map_or(Micros::ZERO, |&(_, at)| at);
+                self.exits.push(Exit {
+                    worker,
+                    started,
+                    at,
+                    status,
+                    usage,
+                });
                 self.lifecycle(at, Some(worker), "exit", Some(status.to_string()))
             }
             Message::Ended(_) => unreachable!("the caller takes the end itself"),
@@ -289,39 +357,58 @@ impl Recording<'_> {
         cancelled: bool,
         ending: &paceline_engine::Ending,
     ) -> Result<Executed, ExecuteError> {
-        let events = self.reporting.finish(clock.now());
+        let observer = &mut *self.observer;
+        let events = self
+            .reporting
+            .finish(clock.now(), |worker, line| observer.line(worker, line));
         self.events(&events)?;
+        let began = self
+            .exits
+            .iter()
+            .map(|exit| exit.started)
+            .min()
+            .unwrap_or_default();
         let ended = self
             .exits
             .iter()
-            .map(|&(_, at, _, _)| at)
+            .map(|exit| exit.at)
             .max()
-            .unwrap_or(clock.now());
-        let duration = ended.since(self.began.unwrap_or_default());
+            .unwrap_or_default();
+        let duration = ended.since(began);
         let outcome = match worst(&self.exits) {
             // A command that finished its work before the signal is done all the same.
             Status::Exited(0) => Outcome::Exited(0),
             _ if timed_out => Outcome::TimedOut,
             _ if cancelled => Outcome::Cancelled,
             // The terminal sends Ctrl-C to the command, not to us.
-            Status::Signalled(2 | 3) => Outcome::Cancelled,
+            Status::Signalled(SIGINT | SIGQUIT) => Outcome::Cancelled,
             Status::Exited(code) => Outcome::Exited(code),
             Status::Signalled(signal) => Outcome::Signalled(signal),
         };
+        let Results {
+            responses,
+            mut notices,
+        } = self.observer.results(&Ended {
+            duration,
+            outcome: &outcome,
+            exits: &self.exits,
+            metrics: &self.reporting.results(),
+            tally: &self.tally,
+        });
+        notices.extend(self.notices(ending));
         let mut end = End::new(outcome, duration);
-        end.responses = self.reporting.results(&self.exits);
-        end.notices = self.notices(ending);
+        end.responses = responses;
+        end.notices = notices;
         end.overhead = ending.probe.map(|cost| Overhead {
             cpu_s: cost.cpu_s,
             mem_peak_bytes: None,
         });
-        let exits = self
-            .exits
-            .iter()
-            .map(|&(w, _, status, usage)| (w, status, usage))
-            .collect();
         let manifest = self.writer.finish(end)?;
-        Ok(Executed { manifest, exits })
+        Ok(Executed {
+            manifest,
+            exits: self.exits,
+            tally: self.tally,
+        })
     }
 
     fn notices(&self, ending: &paceline_engine::Ending) -> Vec<Notice> {
@@ -357,8 +444,8 @@ impl Recording<'_> {
 }
 
 /// The exit that decides the run's outcome: the first that is not a success.
-fn worst(exits: &[(WorkerId, Micros, Status, Usage)]) -> Status {
-    let mut statuses = exits.iter().map(|&(_, _, status, _)| status);
+fn worst(exits: &[Exit]) -> Status {
+    let mut statuses = exits.iter().map(|exit| exit.status);
     statuses
         .find(|&status| status != Status::Exited(0))
         .unwrap_or(Status::Exited(0))

@@ -65,11 +65,7 @@ pub(crate) fn run(args: Args) -> Result<Exit, Failure> {
     let interval = Interval::new(args.interval).map_err(Failure::user)?;
     let roots = Roots::default();
     let machine = context::machine(&roots);
-    let cpus = args
-        .cpus
-        .as_ref()
-        .map(|cpus| context::choose(cpus))
-        .transpose()?;
+    let cpus = args.cpus.as_ref().map(context::choose).transpose()?;
     check_program(&args)?;
 
     let clock = RunClock::start();

@@ -1,0 +1,265 @@
+//! What is left when `paceline` dies, or its disk is full.
+
+mod support;
+
+use paceline_model::{Event, EventKind, Outcome};
+use paceline_records::{Run, State};
+use std::io::Read;
+use std::path::Path;
+use std::process::{Child, Stdio};
+use std::time::Duration;
+use support::{Random, paceline, run};
+
+/// Numbers, one a line and one every few milliseconds, as metrics.
+const COUNTING: &str =
+    r#"i=0; while :; do i=$((i+1)); echo "{\"step\": $i, \"n\": $i}"; sleep 0.005; done"#;
+
+fn start(dir: &Path, out: &str) -> Child {
+    let args = [
+        "run",
+        "--quiet",
+        "--interval",
+        "100ms",
+        "--out",
+        out,
+        "--",
+        "sh",
+        "-c",
+        COUNTING,
+    ];
+    paceline(dir, args)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("it starts")
+}
+
+fn kill(child: &mut Child) -> String {
+    // SIGKILL: nothing of ours runs after it.
+    child.kill().expect("it was started here");
+    child.wait().expect("it was started here");
+    let mut seen = String::new();
+    child
+        .stdout
+        .take()
+        .expect("piped")
+        .read_to_string(&mut seen)
+        .expect("text");
+    seen
+}
+
+/// Opens a record whose writer was killed. A child that the writer had forked
+/// but that was not yet the command holds the writer's files for an instant.
+fn settled(path: &Path) -> Result<Run, paceline_records::OpenRunError> {
+    for _ in 0..500 {
+        let run = Run::open(path)?;
+        if run.state() != State::Live {
+            return Ok(run);
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    Run::open(path)
+}
+
+fn steps(events: &[Event]) -> Vec<u64> {
+    let metrics = events
+        .iter()
+        .filter(|event| event.kind == EventKind::Metric);
+    metrics.filter_map(|event| event.step).collect()
+}
+
+#[test]
+fn after_kill_9_at_any_instant_the_record_opens_and_says_interrupted() {
+    let dir = tempfile::tempdir().unwrap();
+    let seed = 20_261_115;
+    let mut random = Random(seed);
+    let mut recorded = 0;
+    for round in 0..200 {
+        let out = format!("r{round}");
+        let mut child = start(dir.path(), &out);
+        // Half of the kills fall into the start, where most steps are taken.
+        let limit = if round % 2 == 0 { 40_000 } else { 400_000 };
+        std::thread::sleep(Duration::from_micros(random.below(limit)));
+        let seen = kill(&mut child);
+
+        let path = dir.path().join(&out);
+        if !path.exists() {
+            assert_eq!(
+                seen, "",
+                "seed {seed}, round {round}: it ran without a record"
+            );
+            continue;
+        }
+        let run = settled(&path).unwrap_or_else(|e| panic!("seed {seed}, round {round}: {e}"));
+        assert_eq!(
+            run.state(),
+            State::Interrupted,
+            "seed {seed}, round {round}"
+        );
+        assert_eq!(
+            run.manifest().end.as_ref().unwrap().outcome,
+            Outcome::Interrupted
+        );
+        let samples = run
+            .samples()
+            .unwrap_or_else(|e| panic!("seed {seed}, round {round}: {e}"));
+        let found = steps(
+            &run.events()
+                .unwrap_or_else(|e| panic!("seed {seed}, round {round}: {e}")),
+        );
+        let expected: Vec<u64> = (1..=found.len() as u64).collect();
+        assert_eq!(
+            found, expected,
+            "seed {seed}, round {round}: events are lost or invented"
+        );
+        recorded += usize::from(!found.is_empty() && !samples.is_empty());
+    }
+    // Otherwise the kills all came too early to prove anything.
+    assert!(recorded > 50, "only {recorded} runs had anything to lose");
+}
+
+#[test]
+fn what_was_shown_two_seconds_before_the_kill_is_in_the_record() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut child = start(dir.path(), "r");
+    let mut out = child.stdout.take().unwrap();
+    let mut seen = Vec::new();
+    let mut piece = [0; 4096];
+    while seen.iter().filter(|&&byte| byte == b'\n').count() < 100 {
+        let n = out.read(&mut piece).unwrap();
+        seen.extend_from_slice(&piece[..n]);
+    }
+    // Whatever a user can have seen two seconds ago must be there.
+    std::thread::sleep(Duration::from_secs(2));
+    child.stdout = Some(out);
+    kill(&mut child);
+    let run = settled(&dir.path().join("r")).unwrap();
+    let events = run.events().unwrap();
+    assert!(steps(&events).len() >= 100);
+    let (_, samples) = &run.samples().unwrap()[0];
+    let last = samples.last().unwrap().at;
+    let end = run.manifest().end.as_ref().unwrap().duration;
+    assert!(
+        end.since(last).as_secs() <= 2.0,
+        "last sample at {last}, last record at {end}"
+    );
+
+    let sealed = support::run(dir.path(), ["export", "r", "--to", "parquet"]);
+    assert_eq!(sealed.code, Some(0), "{}", sealed.err);
+    let again = Run::open(&dir.path().join("r")).unwrap();
+    assert_eq!(again.state(), State::Finished);
+    assert_eq!(
+        again.manifest().end.as_ref().unwrap().outcome,
+        Outcome::Interrupted
+    );
+    assert_eq!(again.events().unwrap(), events);
+}
+
+#[test]
+fn the_command_does_not_outlive_a_killed_paceline() {
+    let dir = tempfile::tempdir().unwrap();
+    let args = [
+        "run",
+        "--quiet",
+        "--out",
+        "r",
+        "--",
+        "sh",
+        "-c",
+        "echo $$; exec sleep 600",
+    ];
+    let mut child = paceline(dir.path(), args)
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut pid = Vec::new();
+    let mut byte = [0];
+    while child.stdout.as_mut().unwrap().read(&mut byte).unwrap() == 1 && byte[0] != b'\n' {
+        pid.push(byte[0]);
+    }
+    let pid = String::from_utf8(pid).unwrap();
+    kill(&mut child);
+    let proc = Path::new("/proc").join(&pid).join("stat");
+    let gone = || match std::fs::read_to_string(&proc) {
+        Ok(stat) => stat.contains(") Z "),
+        Err(_) => true,
+    };
+    for _ in 0..500 {
+        if gone() {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    panic!("process {pid} is still there");
+}
+
+#[test]
+fn a_full_disk_ends_the_run_with_code_3_and_nothing_half_written_is_trusted() {
+    let dir = tempfile::tempdir().unwrap();
+    let disk = SmallDisk::mount(dir.path());
+    let flood = "i=0; while :; do i=$((i+1)); echo \"{\\\"step\\\": $i, \\\"n\\\": 1}\"; done";
+    let out = disk.path().join("r");
+    let args = [
+        "run",
+        "--quiet",
+        "--interval",
+        "100ms",
+        "--out",
+        out.to_str().unwrap(),
+        "--",
+    ];
+    let args = args.into_iter().chain(["sh", "-c", flood]);
+    let mut command = paceline(dir.path(), args);
+    let ended = command
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .output()
+        .unwrap();
+    let ran = support::Ran::from(ended);
+    ran.fails(3, "No space left on device");
+    let shown = run(dir.path(), ["show", out.to_str().unwrap()]);
+    assert_eq!(shown.code, Some(0), "{}", shown.err);
+    assert!(shown.out.contains("interrupted"), "{}", shown.out);
+}
+
+/// A file system of 1 MiB. Tests run as root in CI; where mounting is not
+/// permitted the test fails and says so, because a skipped test proves nothing.
+struct SmallDisk(std::path::PathBuf);
+
+impl SmallDisk {
+    fn mount(below: &Path) -> Self {
+        let path = below.join("disk");
+        std::fs::create_dir(&path).expect("a new directory");
+        Self::call(
+            "mount",
+            &[
+                "-t",
+                "tmpfs",
+                "-o",
+                "size=1m",
+                "tmpfs",
+                path.to_str().expect("a plain path"),
+            ],
+        );
+        Self(path)
+    }
+
+    fn path(&self) -> &Path {
+        &self.0
+    }
+
+    fn call(program: &str, args: &[&str]) {
+        #[expect(clippy::disallowed_methods, reason = "the test makes its own disk")]
+        let status = std::process::Command::new(program).args(args).status();
+        assert!(
+            status.is_ok_and(|status| status.success()),
+            "{program} {args:?} failed; this test needs root"
+        );
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        Self::call("umount", &[self.0.to_str().expect("a plain path")]);
+    }
+}

@@ -633,6 +633,28 @@ fn a_limit_that_nothing_enforces_is_refused_and_leaves_no_group_behind() {
 }
 
 #[test]
+fn a_group_that_was_left_behind_is_made_anew_unless_it_is_in_use() {
+    let fake = Fake::new();
+    mount(&fake, &[("unified", "cgroup2", "rw")], "0::/\n");
+    let layout = Layout::detect(&fake.roots());
+    let run = paceline_model::RunId::new("r1").unwrap();
+    let path = fake.root().join("unified/paceline/r1");
+    fs::create_dir_all(&path).unwrap();
+    let group = RunGroup::create(&layout, &run, &Limits::default()).unwrap();
+    assert_eq!(group.paths().unified.as_ref(), Some(&path));
+    assert_eq!(
+        group.entry_files().collect::<Vec<_>>(),
+        [path.join("cgroup.procs")]
+    );
+    drop(group);
+    assert!(!path.parent().unwrap().exists());
+    fake.file("unified/paceline/r1/cgroup.procs", "77\n");
+    let error = RunGroup::create(&layout, &run, &Limits::default()).unwrap_err();
+    assert!(matches!(error, CreateGroupError::InUse { .. }), "{error}");
+    assert!(path.exists());
+}
+
+#[test]
 fn what_a_bare_machine_lacks_is_said_with_its_consequence() {
     let fake = Fake::new();
     let found = Capabilities::detect(&fake.roots());

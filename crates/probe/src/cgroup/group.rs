@@ -181,17 +181,32 @@ impl RunGroup {
         }
         if let Some(bytes) = limits.memory_bytes {
             let value = bytes.to_string();
+            // A run that swaps instead of ending would be timed for nothing.
+            // Kernels without swap accounting lack the second file.
             if memory_in_v2 {
                 set(&unified, "memory.max", Limit::Memory, value)?;
+                let _ = set(&unified, "memory.swap.max", Limit::Memory, "0".to_owned());
             } else if memory.is_some() {
-                set(&memory, "memory.limit_in_bytes", Limit::Memory, value)?;
+                set(
+                    &memory,
+                    "memory.limit_in_bytes",
+                    Limit::Memory,
+                    value.clone(),
+                )?;
+                let _ = set(&memory, "memory.memsw.limit_in_bytes", Limit::Memory, value);
             } else {
                 return Err(builder.refuse(&layout.memory, Limit::Memory));
             }
         }
-        let Some(first) = builder.directories.first() else {
-            let failure = builder.failure.take();
-            return Err(failure.unwrap_or(CreateGroupError::NoHierarchy));
+        // One hierarchy that refuses is one less to measure in, but a name that
+        // is taken is another run's.
+        let is_taken = matches!(builder.failure, Some(CreateGroupError::InUse { .. }));
+        let first = match builder.directories.first() {
+            Some(first) if !is_taken => first,
+            _ => {
+                let failure = builder.failure.take();
+                return Err(failure.unwrap_or(CreateGroupError::NoHierarchy));
+            }
         };
         let paths = GroupPaths {
             procs: first.join("cgroup.procs"),

@@ -9,7 +9,8 @@ pub struct Limits {
     pub cpu_set: Option<CpuSet>,
     /// How many cores' worth of time it may use per second, such as 1.5.
     pub cpu_quota: Option<f64>,
-    /// How many bytes of memory it may occupy, file cache included.
+    /// How many bytes of memory it may occupy, file cache included. It may not
+    /// swap instead, where the kernel can forbid that.
     pub memory_bytes: Option<u64>,
 }
 

@@ -23,8 +23,9 @@ pub enum RequestError {
     ForbidsAll(String),
 }
 
-/// The most combinations that are tried to find the forbidden ones.
-const MAX_COMBINATIONS: usize = 100_000;
+/// The most combinations that are tried to find the forbidden ones. Each of
+/// them is compared with each run of a design.
+const MAX_COMBINATIONS: usize = 4_096;
 
 impl Study {
     /// What is asked of the design crate. Plan it with the seed of

@@ -281,6 +281,26 @@ fn what_was_not_reported_is_an_outcome_with_its_cause() {
 }
 
 #[test]
+fn a_value_that_is_not_a_number_stays_visible_in_every_summary() {
+    for take in ["min", "max", "mean"] {
+        let study = study(&format!(
+            "job.command = \"x {{n}}\"\nfactors.n = [1, 2]\nresponses.loss = {{ metric = \"loss\", take = \"{take}\" }}\n"
+        ));
+        for reported in [[f64::NAN, 1.0], [1.0, f64::NAN]] {
+            let mut collector = ResponseCollector::new(&study);
+            reported
+                .iter()
+                .for_each(|value| collector.metric("loss", *value));
+            assert_eq!(
+                collector.finish(&[Level::Integer(1)], |_| None),
+                [Err(Absent::NotFinite("loss".into()))],
+                "{take} of {reported:?}"
+            );
+        }
+    }
+}
+
+#[test]
 fn an_absent_value_is_typed() {
     let study = study(RESPONSES);
     let values = ResponseCollector::new(&study).finish(&[Level::Integer(64)], |_| None);
@@ -372,6 +392,8 @@ fn forbidden_combinations_are_not_planned() {
         planned("forbid = [\"sync != 'bsp' or size > 64\"]").len(),
         2
     );
+    assert_eq!(planned("forbid = [\"300 < size\"]").len(), 8);
+    assert_eq!(planned("forbid = [\"128 >= size\"]").len(), 4);
     // Arithmetic is decided level by level; constants take part.
     assert_eq!(planned("forbid = [\"size / workers > 250\"]").len(), 8);
     assert_eq!(planned("forbid = [\"size > limit\"]").len(), 8);

@@ -415,6 +415,39 @@ hint: write {momentum} where it belongs, or say reads_env = true under [job] if 
 }
 
 #[test]
+fn a_variable_is_mentioned_by_its_whole_name_only() {
+    let check_mention = |text: &str, is_use: bool| {
+        let study = SOUND
+            .replace("train.py", text)
+            .replace("[factors]", "[factors]\nmomentum = [0, 1]");
+        let said = verdict(&study, &[]);
+        assert_eq!(said.is_empty(), is_use, "{text}: {said}");
+    };
+    check_mention("$PACELINE_MOMENTUM", true);
+    check_mention("a$PACELINE_MOMENTUM/b", true);
+    check_mention("$MY_PACELINE_MOMENTUM", false);
+    check_mention("$PACELINE_MOMENTUM_2", false);
+}
+
+#[test]
+fn categories_that_are_numbers_can_be_calculated_with() {
+    check_with(
+        "[64, 128]",
+        "{ levels = [64, 128], type = \"categorical\" }",
+        "",
+    );
+    check(
+        &SOUND
+            .replace(
+                "[64, 128]",
+                "{ levels = [64, 128], type = \"categorical\" }",
+            )
+            .replace("\"duration_s\"", "\"duration_s / batch_size\""),
+        "",
+    );
+}
+
+#[test]
 fn a_constant_without_a_use_is_a_notice() {
     check_adding(
         "[fixed]\ndata = \"mnist\"\ncpus = 2\n",

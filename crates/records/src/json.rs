@@ -25,7 +25,7 @@ pub(crate) struct StartJson {
     id: String,
     name: Option<String>,
     argv: Vec<String>,
-    cwd: PathBuf,
+    cwd: String,
     env: IndexMap<String, String>,
     git: Option<GitJson>,
     machines: Vec<MachineJson>,
@@ -195,7 +195,8 @@ impl StartJson {
             id: start.id.as_str().to_owned(),
             name: start.name.clone(),
             argv: start.argv.clone(),
-            cwd: start.cwd.clone(),
+            // JSON is Unicode: a path that is not is recorded as closely as can be.
+            cwd: start.cwd.to_string_lossy().into_owned(),
             env: start.env.clone(),
             git: start.git.as_ref().map(|git| GitJson {
                 commit: git.commit.clone(),
@@ -228,7 +229,7 @@ impl StartJson {
             id: RunId::new(&self.id).map_err(|e| FieldError::new("id", e))?,
             name: self.name,
             argv: self.argv,
-            cwd: self.cwd,
+            cwd: PathBuf::from(self.cwd),
             env: self.env,
             git: self.git.map(|git| GitState {
                 commit: git.commit,
@@ -286,10 +287,13 @@ impl ManifestJson {
                     advice: notice.advice.clone(),
                 })
                 .collect(),
-            overhead: end.overhead.map(|overhead| OverheadJson {
-                cpu_s: overhead.cpu_s,
-                mem_peak_bytes: overhead.mem_peak_bytes,
-            }),
+            overhead: end
+                .overhead
+                .filter(|overhead| overhead.cpu_s.is_finite())
+                .map(|overhead| OverheadJson {
+                    cpu_s: overhead.cpu_s,
+                    mem_peak_bytes: overhead.mem_peak_bytes,
+                }),
             logs: manifest.logs.iter().map(LogJson::new).collect(),
             files,
         }
@@ -456,8 +460,8 @@ pub(crate) fn parse_id(text: &str) -> Result<RunId, FieldError> {
 
 /// The text of a file, for people as well: indented, with a final newline.
 pub(crate) fn to_text(json: &impl Serialize) -> String {
-    let mut text = serde_json::to_string_pretty(json)
-        .expect("the format's types have text keys and finite numbers");
+    let mut text =
+        serde_json::to_string_pretty(json).expect("the format's types have text keys and no bytes");
     text.push('\n');
     text
 }

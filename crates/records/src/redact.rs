@@ -1,29 +1,43 @@
 //! Secrets stay out of records.
 //!
 //! A record is made to be shared. What looks like a secret, by the name it is
-//! given or by its own form, is replaced before anything is written.
+//! given or by its own form, is replaced before anything is written. What the
+//! command itself prints or reports is kept as it is.
 
 use crate::manifest::Start;
 
 /// What stands in a secret's place.
 pub const REDACTED: &str = "[redacted]";
 
-/// Words that mark a variable or an option as secret, in capitals.
-const SECRET_WORDS: [&str; 13] = [
-    "KEY",
-    "TOKEN",
-    "SECRET",
-    "PASSWORD",
-    "PASSWD",
-    "PASSPHRASE",
-    "PWD",
-    "CREDENTIAL",
-    "CREDENTIALS",
-    "AUTH",
-    "AUTHORIZATION",
-    "COOKIE",
-    "PRIVATE",
+/// Words that mark a variable or an option as secret, in capitals, and whether
+/// its value may be a plain number or switch all the same: `--max-tokens 512`
+/// and `SORT_KEY=2` are settings, `PIN_PASSWORD=1234` is not.
+const SECRET_WORDS: [(&str, Secrecy); 13] = [
+    ("KEY", Secrecy::UnlessPlain),
+    ("TOKEN", Secrecy::UnlessPlain),
+    ("SECRET", Secrecy::Always),
+    ("PASSWORD", Secrecy::Always),
+    ("PASSWD", Secrecy::Always),
+    ("PASSPHRASE", Secrecy::Always),
+    ("PWD", Secrecy::Always),
+    ("CREDENTIAL", Secrecy::Always),
+    ("CREDENTIALS", Secrecy::Always),
+    ("AUTH", Secrecy::UnlessPlain),
+    ("AUTHORIZATION", Secrecy::Always),
+    ("COOKIE", Secrecy::Always),
+    ("PRIVATE", Secrecy::UnlessPlain),
 ];
+
+/// What a name says about the value that goes with it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Secrecy {
+    /// Nothing: it is a secret only if it looks like one.
+    No,
+    /// It is a secret unless it is a number or a switch.
+    UnlessPlain,
+    /// It is a secret.
+    Always,
+}
 
 /// How well-known kinds of token begin. Each must be followed by at least
 /// [`TOKEN_BYTES`] letters, digits, `-`, `_` or dots.
@@ -50,28 +64,58 @@ const TOKEN_PREFIXES: [&str; 18] = [
 
 const TOKEN_BYTES: usize = 16;
 
-/// Whether the name of a variable or option says that its value is secret.
+/// The value of a variable or option without its secrets: all of it is replaced
+/// if the name says that it is secret.
 ///
 /// The name is split into words at anything but letters and digits and where a
 /// capital follows a small letter, so that `AWS_SECRET_ACCESS_KEY`, `--api-key`
 /// and `dbPassword` are secret, and `KEYBOARD_LAYOUT` and `AUTHOR` are not.
 #[must_use]
-pub fn is_secret_name(name: &str) -> bool {
+pub fn assigned(name: &str, text: &str) -> String {
+    let hidden = match secrecy(name) {
+        Secrecy::No => false,
+        Secrecy::UnlessPlain => !is_plain(text),
+        Secrecy::Always => !text.is_empty(),
+    };
+    if hidden {
+        REDACTED.to_owned()
+    } else {
+        value(text)
+    }
+}
+
+fn secrecy(name: &str) -> Secrecy {
     // The shell's working directories share a word with passwords.
     if matches!(name, "PWD" | "OLDPWD") {
-        return false;
+        return Secrecy::No;
     }
-    words(name).any(|word| {
-        SECRET_WORDS.iter().any(|secret| {
-            word == *secret || word.strip_suffix('S') == Some(secret) || is_compound(&word, secret)
+    words(name)
+        .flat_map(|word| {
+            SECRET_WORDS.iter().filter(move |(secret, _)| {
+                word == *secret
+                    || word.strip_suffix('S') == Some(secret)
+                    || is_compound(&word, secret)
+            })
         })
-    })
+        .map(|&(_, secrecy)| secrecy)
+        .max()
+        .unwrap_or(Secrecy::No)
+}
+
+/// Nothing, a switch, or a number too short to be a token.
+fn is_plain(text: &str) -> bool {
+    let switch = ["true", "false", "yes", "no", "on", "off"];
+    text.is_empty()
+        || switch.iter().any(|s| text.eq_ignore_ascii_case(s))
+        || (text.len() <= 9 && text.parse::<f64>().is_ok())
 }
 
 /// `APIKEY`, `AUTHTOKEN`, `PGPASSWORD`: words written without a separator. Only
 /// for words that do not end ordinary ones, as `monKEY` and `comPRIVATE` would.
 fn is_compound(word: &str, secret: &str) -> bool {
     match secret {
+        // `TOKENIZERS_PARALLELISM` is a setting of every second training script.
+        "TOKEN" if word.contains("TOKENIZ") => false,
         "TOKEN" | "SECRET" | "PASSWORD" | "PASSWD" | "PASSPHRASE" | "CREDENTIAL"
         | "CREDENTIALS" => word.contains(secret),
         "KEY" => [
@@ -115,19 +159,21 @@ pub fn value(text: &str) -> String {
 /// `--token=…`, `--password …`, `API_KEY=…` or `-H 'Authorization: …'`.
 #[must_use]
 pub fn argv(arguments: &[String]) -> Vec<String> {
-    let mut value_is_secret = false;
+    // The option before, if it is secret and its value still to come.
+    let mut option: Option<&str> = None;
     arguments
         .iter()
         .map(|argument| {
-            if std::mem::take(&mut value_is_secret) && !argument.starts_with('-') {
-                return REDACTED.to_owned();
-            }
-            if let Some((name, separator, _)) = split_assignment(argument)
-                && is_secret_name(name)
+            if let Some(name) = option.take()
+                && !argument.starts_with('-')
             {
-                return format!("{name}{separator}{REDACTED}");
+                return assigned(name, argument);
             }
-            value_is_secret = argument.starts_with("--") && is_secret_name(argument);
+            if let Some((name, separator, text)) = split_assignment(argument) {
+                return format!("{name}{separator}{}", assigned(name, text));
+            }
+            let is_secret = argument.starts_with('-') && secrecy(argument) != Secrecy::No;
+            option = is_secret.then_some(argument);
             value(argument)
         })
         .collect()
@@ -137,11 +183,7 @@ pub fn argv(arguments: &[String]) -> Vec<String> {
 pub(crate) fn start(mut start: Start) -> Start {
     start.argv = argv(&start.argv);
     for (name, text) in &mut start.env {
-        *text = if is_secret_name(name) && !text.is_empty() {
-            REDACTED.to_owned()
-        } else {
-            value(text)
-        };
+        *text = assigned(name, text);
     }
     start
 }
@@ -223,7 +265,7 @@ mod tests {
             "MYSQL_PWD",
             "SSH_AUTH_SOCK",
         ] {
-            assert!(is_secret_name(name), "{name}");
+            assert_eq!(assigned(name, "x1"), REDACTED, "{name}");
         }
         for name in [
             "PATH",
@@ -233,10 +275,23 @@ mod tests {
             "AUTHOR",
             "MONKEY",
             "OMP_NUM_THREADS",
+            "TOKENIZERS_PARALLELISM",
+            "--tokenizer",
             "--batch-size",
         ] {
-            assert!(!is_secret_name(name), "{name}");
+            assert_eq!(assigned(name, "x1"), "x1", "{name}");
         }
+    }
+
+    #[test]
+    fn a_number_is_a_setting_unless_it_is_a_password() {
+        let check = |name, text, expected| assert_eq!(assigned(name, text), expected, "{name}");
+        check("--max-tokens", "2048", "2048");
+        check("sort_key", "-1.5e-3", "-1.5e-3");
+        check("use_auth", "False", "False");
+        check("API_KEY", "123456789012", REDACTED);
+        check("PIN_PASSWORD", "1234", REDACTED);
+        check("PASSWORD", "", "");
     }
 
     #[test]

@@ -70,7 +70,8 @@ impl RunWriter {
     /// `start` are replaced before anything is written.
     ///
     /// The directory appears whole, with `start.json` in it; if it existed, that
-    /// file appears last.
+    /// file appears last. A process that is killed before may leave a hidden
+    /// directory beside it, which nothing reads.
     ///
     /// # Errors
     /// If the directory is in use, not empty or cannot be written to.

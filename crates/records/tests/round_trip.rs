@@ -91,6 +91,25 @@ fn a_reported_nan_stays_nan() {
 }
 
 #[test]
+fn a_directory_whose_name_is_not_unicode_is_no_reason_to_fail() {
+    use std::os::unix::ffi::OsStringExt;
+    let parent = tempfile::tempdir().unwrap();
+    let dir = parent.path().join("run");
+    let mut odd = start();
+    odd.cwd = std::ffi::OsString::from_vec(b"/home/\xFFda".to_vec()).into();
+    odd.limits.cpus = Some(f64::NAN);
+    let mut end = End::new(Outcome::NotStarted, Micros::ZERO);
+    end.overhead = Some(Overhead {
+        cpu_s: f64::NAN,
+        mem_peak_bytes: None,
+    });
+    RunWriter::create(&dir, odd).unwrap().finish(end).unwrap();
+    let run = Run::open(&dir).unwrap();
+    assert_eq!(run.manifest().start.cwd.to_str(), Some("/home/\u{FFFD}da"));
+    assert_eq!(run.manifest().start.limits.cpus, None);
+}
+
+#[test]
 fn the_manifest_says_what_it_was_told_without_the_secrets() {
     let parent = tempfile::tempdir().unwrap();
     let dir = parent.path().join("run");

@@ -1,8 +1,9 @@
 //! The beta distribution.
 
-use crate::incomplete_beta::{BetaTails, weight};
+use crate::incomplete_beta::{tails, weight};
 use crate::inversion;
 use crate::parameter::{ParameterError, positive};
+use crate::tails::Tails;
 
 /// The beta distribution on `[0, 1]`.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -44,33 +45,25 @@ impl Beta {
 
     /// The probability of a value up to `x`.
     pub fn cdf(self, x: f64) -> f64 {
-        if x.is_nan() {
-            f64::NAN
-        } else {
-            self.tails(x).lower
-        }
+        self.tails(x).lower
     }
 
     /// The probability of a value above `x`.
     pub fn sf(self, x: f64) -> f64 {
-        if x.is_nan() {
-            f64::NAN
-        } else {
-            self.tails(x).upper
-        }
+        self.tails(x).upper
     }
 
     /// The value that is not exceeded with probability `p`.
     pub fn quantile(self, p: f64) -> f64 {
-        inversion::quantile(p, |x| self.cdf(x), |x| self.sf(x)).min(1.0)
+        inversion::quantile(p, |x| self.tails(x)).min(1.0)
     }
 
     /// The value that is exceeded with probability `p`.
     pub fn upper_quantile(self, p: f64) -> f64 {
-        inversion::upper_quantile(p, |x| self.cdf(x), |x| self.sf(x)).min(1.0)
+        inversion::upper_quantile(p, |x| self.tails(x)).min(1.0)
     }
 
-    fn tails(self, x: f64) -> BetaTails {
-        BetaTails::at(self.a, self.b, x, 1.0 - x)
+    fn tails(self, x: f64) -> Tails {
+        tails(self.a, self.b, x, 1.0 - x)
     }
 }

@@ -1,8 +1,9 @@
 //! Fisher's F distribution.
 
-use crate::incomplete_beta::{BetaTails, weight};
+use crate::incomplete_beta::{tails, weight};
 use crate::inversion;
 use crate::parameter::{ParameterError, positive};
+use crate::tails::Tails;
 
 /// Fisher's F distribution; the degrees of freedom need not be integers.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -44,46 +45,42 @@ impl FisherF {
 
     /// The probability of a value up to `f`.
     pub fn cdf(self, f: f64) -> f64 {
-        if f.is_nan() {
-            f64::NAN
-        } else {
-            self.tails(f).lower
-        }
+        self.tails(f).lower
     }
 
     /// The probability of a value above `f`.
     pub fn sf(self, f: f64) -> f64 {
-        if f.is_nan() {
-            f64::NAN
-        } else {
-            self.tails(f).upper
-        }
+        self.tails(f).upper
     }
 
     /// The value that is not exceeded with probability `p`.
     pub fn quantile(self, p: f64) -> f64 {
-        inversion::quantile(p, |f| self.cdf(f), |f| self.sf(f))
+        inversion::quantile(p, |f| self.tails(f))
     }
 
     /// The value that is exceeded with probability `p`.
     pub fn upper_quantile(self, p: f64) -> f64 {
-        inversion::upper_quantile(p, |f| self.cdf(f), |f| self.sf(f))
+        inversion::upper_quantile(p, |f| self.tails(f))
     }
 
-    fn tails(self, f: f64) -> BetaTails {
-        let (x, y) = self.shares(f.max(0.0));
+    fn tails(self, f: f64) -> Tails {
+        let (x, y) = self.shares(f);
         let (a, b) = self.shapes();
-        BetaTails::at(a, b, x, y)
+        tails(a, b, x, y)
     }
 
     /// The shares of numerator and denominator in their sum, of which the first
     /// has a beta distribution.
     pub(crate) fn shares(self, f: f64) -> (f64, f64) {
-        let ratio = f * (self.df1 / self.df2);
-        if ratio.is_finite() {
-            (ratio / (1.0 + ratio), 1.0 / (1.0 + ratio))
+        let ratio = if f < 0.0 {
+            0.0
         } else {
+            f * (self.df1 / self.df2)
+        };
+        if ratio == f64::INFINITY {
             (1.0, 0.0)
+        } else {
+            (ratio / (1.0 + ratio), 1.0 / (1.0 + ratio))
         }
     }
 

@@ -1,8 +1,9 @@
 //! The gamma distribution.
 
-use crate::incomplete_gamma::{GammaTails, weight};
+use crate::incomplete_gamma::{tails, weight};
 use crate::inversion;
 use crate::parameter::{ParameterError, positive};
+use crate::tails::Tails;
 
 /// The gamma distribution with density `rate^shape x^(shape-1) e^(-rate x) / Γ(shape)`.
 ///
@@ -44,33 +45,25 @@ impl Gamma {
 
     /// The probability of a value up to `x`.
     pub fn cdf(self, x: f64) -> f64 {
-        if x.is_nan() {
-            f64::NAN
-        } else {
-            self.tails(x).lower
-        }
+        self.tails(x).lower
     }
 
     /// The probability of a value above `x`.
     pub fn sf(self, x: f64) -> f64 {
-        if x.is_nan() {
-            f64::NAN
-        } else {
-            self.tails(x).upper
-        }
+        self.tails(x).upper
     }
 
     /// The value that is not exceeded with probability `p`.
     pub fn quantile(self, p: f64) -> f64 {
-        inversion::quantile(p, |x| self.cdf(x), |x| self.sf(x))
+        inversion::quantile(p, |x| self.tails(x))
     }
 
     /// The value that is exceeded with probability `p`.
     pub fn upper_quantile(self, p: f64) -> f64 {
-        inversion::upper_quantile(p, |x| self.cdf(x), |x| self.sf(x))
+        inversion::upper_quantile(p, |x| self.tails(x))
     }
 
-    fn tails(self, x: f64) -> GammaTails {
-        GammaTails::at(self.shape, self.rate * x)
+    fn tails(self, x: f64) -> Tails {
+        tails(self.shape, self.rate * x)
     }
 }

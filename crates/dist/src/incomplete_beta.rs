@@ -3,47 +3,25 @@
 use std::f64::consts::PI;
 
 use crate::stirling::{deviance, stirling_remainder};
+use crate::tails::Tails;
 
-/// Both tails of the beta distribution at `x`.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct BetaTails {
-    /// I_x(a, b).
-    pub(crate) lower: f64,
-    /// I_{1-x}(b, a).
-    pub(crate) upper: f64,
-}
-
-impl BetaTails {
-    /// `a` and `b` are positive and finite. The caller gives both `x` and
-    /// `y = 1 - x`, each accurate to the last digit: a subtraction here would
-    /// lose the tail next to one.
-    pub(crate) fn at(a: f64, b: f64, x: f64, y: f64) -> Self {
-        if x <= 0.0 {
-            return Self {
-                lower: 0.0,
-                upper: 1.0,
-            };
-        }
-        if y <= 0.0 {
-            return Self {
-                lower: 1.0,
-                upper: 0.0,
-            };
-        }
+/// Both tails of the beta distribution at `x`: I_x(a, b) and I_{1-x}(b, a).
+///
+/// `a` and `b` are positive and finite. The caller gives both `x` and
+/// `y = 1 - x`, each accurate to the last digit: a subtraction here would lose
+/// the tail next to one.
+pub(crate) fn tails(a: f64, b: f64, x: f64, y: f64) -> Tails {
+    if x.is_nan() || y.is_nan() {
+        Tails::NAN
+    } else if x <= 0.0 {
+        Tails::START
+    } else if y <= 0.0 {
+        Tails::END
+    } else if x < (a + 1.0) / (a + b + 2.0) {
         // The fraction converges fast below the mean; above it, the mirrored one.
-        if x < (a + 1.0) / (a + b + 2.0) {
-            let lower = (weight(a, b, x, y) / fraction(a, b, x, y)).min(1.0);
-            Self {
-                lower,
-                upper: 1.0 - lower,
-            }
-        } else {
-            let upper = (weight(a, b, x, y) / fraction(b, a, y, x)).min(1.0);
-            Self {
-                lower: 1.0 - upper,
-                upper,
-            }
-        }
+        Tails::from_lower(weight(a, b, x, y) / fraction(a, b, x, y))
+    } else {
+        Tails::from_upper(weight(a, b, x, y) / fraction(b, a, y, x))
     }
 }
 

@@ -3,46 +3,23 @@
 use std::f64::consts::PI;
 
 use crate::stirling::{deviance, stirling_remainder};
+use crate::tails::Tails;
 
-/// Both tails of the gamma distribution with shape `a` and unit rate at `x`.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct GammaTails {
-    /// P(a, x).
-    pub(crate) lower: f64,
-    /// Q(a, x).
-    pub(crate) upper: f64,
-}
-
-impl GammaTails {
-    /// `a` is positive and finite, `x` is a number.
-    pub(crate) fn at(a: f64, x: f64) -> Self {
-        if x <= 0.0 {
-            return Self {
-                lower: 0.0,
-                upper: 1.0,
-            };
-        }
-        if x == f64::INFINITY {
-            return Self {
-                lower: 1.0,
-                upper: 0.0,
-            };
-        }
-        if a > UNIFORM_FROM {
-            uniform(a, x)
-        } else if x < a + 1.0 {
-            let lower = (weight(a, x) / a * lower_series(a, x)).min(1.0);
-            Self {
-                lower,
-                upper: 1.0 - lower,
-            }
-        } else {
-            let upper = (weight(a, x) * upper_fraction(a, x)).min(1.0);
-            Self {
-                lower: 1.0 - upper,
-                upper,
-            }
-        }
+/// Both tails of the gamma distribution with shape `a` and unit rate at `x`:
+/// P(a, x) and Q(a, x). `a` is positive and finite.
+pub(crate) fn tails(a: f64, x: f64) -> Tails {
+    if x.is_nan() {
+        Tails::NAN
+    } else if x <= 0.0 {
+        Tails::START
+    } else if x == f64::INFINITY {
+        Tails::END
+    } else if a > UNIFORM_FROM {
+        uniform(a, x)
+    } else if x < a + 1.0 {
+        Tails::from_lower(weight(a, x) / a * lower_series(a, x))
+    } else {
+        Tails::from_upper(weight(a, x) * upper_fraction(a, x))
     }
 }
 
@@ -53,7 +30,7 @@ const UNIFORM_FROM: f64 = 1e8;
 /// Temme's uniform expansion, DLMF 8.12.3, 8.12.4 and 8.12.8 to 8.12.12. Its
 /// coefficients are expanded around `η = 0`: a tail above 1e-300 has
 /// `|η| < 0.0038` here.
-fn uniform(a: f64, x: f64) -> GammaTails {
+fn uniform(a: f64, x: f64) -> Tails {
     let half_square = deviance(a, x);
     let sign = if x < a { -1.0 } else { 1.0 };
     let eta = sign * (2.0 * half_square / a).sqrt();
@@ -62,7 +39,7 @@ fn uniform(a: f64, x: f64) -> GammaTails {
     let c1 = -1.0 / 540.0 + eta * (-1.0 / 288.0 + eta / 378.0);
     let correction = (-half_square).exp() / (2.0 * PI * a).sqrt() * (c0 + c1 / a);
     let root = sign * half_square.sqrt();
-    GammaTails {
+    Tails {
         lower: (0.5 * libm::erfc(-root) - correction).clamp(0.0, 1.0),
         upper: (0.5 * libm::erfc(root) + correction).clamp(0.0, 1.0),
     }

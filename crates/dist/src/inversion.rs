@@ -4,6 +4,8 @@
 //! interval of bit patterns finds the answer to the last bit in at most 64
 //! evaluations, whatever its magnitude and without a first guess.
 
+use crate::tails::Tails;
+
 /// The smallest non-negative float for which `reached` holds.
 fn bisect(reached: impl Fn(f64) -> bool) -> f64 {
     let (mut below, mut above) = (0_u64, f64::INFINITY.to_bits());
@@ -21,40 +23,26 @@ fn bisect(reached: impl Fn(f64) -> bool) -> f64 {
     f64::from_bits(above)
 }
 
-/// The `p` quantile of a distribution on `[0, ∞)`.
-///
-/// `lower` and `upper` are its tails; the smaller one is matched, because it
-/// carries the digits.
-pub(crate) fn quantile(p: f64, lower: impl Fn(f64) -> f64, upper: impl Fn(f64) -> f64) -> f64 {
-    if !(0.0..=1.0).contains(&p) {
-        f64::NAN
-    } else if p == 0.0 {
-        0.0
-    } else if p == 1.0 {
-        f64::INFINITY
-    } else if p <= 0.5 {
-        bisect(|x| lower(x) >= p)
-    } else {
-        bisect(|x| upper(x) <= 1.0 - p)
+/// The `p` quantile of a distribution on `[0, ∞)` with these tails. The smaller
+/// one is matched, because it carries the digits.
+pub(crate) fn quantile(p: f64, tails: impl Fn(f64) -> Tails) -> f64 {
+    match p {
+        0.0 => 0.0,
+        1.0 => f64::INFINITY,
+        _ if !(0.0..=1.0).contains(&p) => f64::NAN,
+        _ if p <= 0.5 => bisect(|x| tails(x).lower >= p),
+        _ => bisect(|x| tails(x).upper <= 1.0 - p),
     }
 }
 
 /// The point of a distribution on `[0, ∞)` that is exceeded with probability `p`.
-pub(crate) fn upper_quantile(
-    p: f64,
-    lower: impl Fn(f64) -> f64,
-    upper: impl Fn(f64) -> f64,
-) -> f64 {
-    if !(0.0..=1.0).contains(&p) {
-        f64::NAN
-    } else if p == 0.0 {
-        f64::INFINITY
-    } else if p == 1.0 {
-        0.0
-    } else if p <= 0.5 {
-        bisect(|x| upper(x) <= p)
-    } else {
-        bisect(|x| lower(x) >= 1.0 - p)
+pub(crate) fn upper_quantile(p: f64, tails: impl Fn(f64) -> Tails) -> f64 {
+    match p {
+        0.0 => f64::INFINITY,
+        1.0 => 0.0,
+        _ if !(0.0..=1.0).contains(&p) => f64::NAN,
+        _ if p <= 0.5 => bisect(|x| tails(x).upper <= p),
+        _ => bisect(|x| tails(x).lower >= 1.0 - p),
     }
 }
 

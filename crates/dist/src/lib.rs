@@ -34,6 +34,7 @@ mod poisson;
 mod stirling;
 mod student_t;
 mod studentized_range;
+mod tails;
 
 pub use beta::Beta;
 pub use chi_squared::ChiSquared;

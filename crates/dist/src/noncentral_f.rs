@@ -1,17 +1,18 @@
 //! The noncentral F distribution, which gives the power of an F test.
 
 use crate::fisher_f::FisherF;
-use crate::incomplete_beta::BetaTails;
+use crate::incomplete_beta;
 use crate::inversion;
 use crate::parameter::{ParameterError, not_negative};
 use crate::poisson::Poisson;
+use crate::tails::Tails;
 
 /// The distribution of an F statistic when the effect is real.
 ///
 /// `lambda` is the sum of squares of the true effect over the error variance.
 /// The power of an F test at level α is `sf(critical)` with
 /// `critical = FisherF::new(df1, df2)?.upper_quantile(α)`; a two-sided t test is
-/// the case `df1 = 1`.
+/// the case `df1 = 1`. The time of a call grows with the square root of `lambda`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct NoncentralF {
     central: FisherF,
@@ -36,57 +37,68 @@ impl NoncentralF {
 
     /// The probability of a value up to `f`.
     pub fn cdf(self, f: f64) -> f64 {
-        self.mixture(f, |tails| tails.lower)
+        self.tails(f).lower
     }
 
     /// The probability of a value above `f`.
     pub fn sf(self, f: f64) -> f64 {
-        self.mixture(f, |tails| tails.upper)
+        self.tails(f).upper
     }
 
     /// The value that is not exceeded with probability `p`.
     pub fn quantile(self, p: f64) -> f64 {
-        inversion::quantile(p, |f| self.cdf(f), |f| self.sf(f))
+        inversion::quantile(p, |f| self.tails(f))
     }
 
     /// The value that is exceeded with probability `p`.
     pub fn upper_quantile(self, p: f64) -> f64 {
-        inversion::upper_quantile(p, |f| self.cdf(f), |f| self.sf(f))
+        inversion::upper_quantile(p, |f| self.tails(f))
     }
 
-    /// `Σ Poisson(j; λ/2) · tail of Beta(df1/2 + j, df2/2)`, Johnson, Kotz and
+    /// `Σ Poisson(j; λ/2) · tails of Beta(df1/2 + j, df2/2)`, Johnson, Kotz and
     /// Balakrishnan, "Continuous Univariate Distributions" II, 30.9. All terms
     /// are positive, so a small tail keeps its digits. They rise to one peak
     /// and fall; the sum starts at the Poisson mode and goes both ways.
-    fn mixture(self, f: f64, tail: impl Fn(BetaTails) -> f64) -> f64 {
+    fn tails(self, f: f64) -> Tails {
         if f.is_nan() {
-            return f64::NAN;
+            return Tails::NAN;
         }
-        let f = f.max(0.0);
         let (x, y) = self.central.shares(f);
         let (a, b) = self.central.shapes();
         let Ok(poisson) = Poisson::new(self.half) else {
-            return tail(BetaTails::at(a, b, x, y));
+            return incomplete_beta::tails(a, b, x, y);
+        };
+        let term = |j: u64| {
+            let share = poisson.pmf(j);
+            let tails = incomplete_beta::tails(a + j as f64, b, x, y);
+            [share, share * tails.lower, share * tails.upper]
         };
         let mode = self.half as u64;
-        let tail_at = |j: u64| tail(BetaTails::at(a + j as f64, b, x, y));
-        let mut sum = poisson.pmf(mode) * tail_at(mode);
+        let [_, mut lower, mut upper] = term(mode);
         for direction in [1_i64, -1] {
-            let mut previous = sum;
+            let mut previous = [lower, upper];
             let mut j = mode;
             while let Some(next) = j.checked_add_signed(direction) {
                 j = next;
-                let share = poisson.pmf(j);
-                let value = share * tail_at(j);
-                sum += value;
+                let [share, low, high] = term(j);
+                lower += low;
+                upper += high;
                 // A sum of zero means that the tail underflows around the mode;
                 // it may still grow until the shares underflow as well.
-                if share == 0.0 || (sum > 0.0 && value <= previous && value <= 1e-17 * sum) {
+                let negligible = |value: f64, before: f64, sum: f64| {
+                    sum > 0.0 && value <= before && value <= 1e-17 * sum
+                };
+                if share == 0.0
+                    || negligible(low, previous[0], lower) && negligible(high, previous[1], upper)
+                {
                     break;
                 }
-                previous = value;
+                previous = [low, high];
             }
         }
-        sum.min(1.0)
+        Tails {
+            lower: lower.min(1.0),
+            upper: upper.min(1.0),
+        }
     }
 }

@@ -1,7 +1,8 @@
 //! The Poisson distribution.
 
-use crate::incomplete_gamma::{GammaTails, weight};
+use crate::incomplete_gamma::{tails, weight};
 use crate::parameter::{ParameterError, positive};
+use crate::tails::Tails;
 
 /// The Poisson distribution: how many events happen when `mean` are expected.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -43,7 +44,7 @@ impl Poisson {
 
     /// More than `count` events happen exactly if the waiting time for the next
     /// one, which has a gamma distribution, is over.
-    fn waiting(self, count: u64) -> GammaTails {
-        GammaTails::at(count as f64 + 1.0, self.mean)
+    fn waiting(self, count: u64) -> Tails {
+        tails(count as f64 + 1.0, self.mean)
     }
 }

@@ -2,10 +2,11 @@
 
 use std::f64::consts::PI;
 
-use crate::incomplete_beta::BetaTails;
+use crate::incomplete_beta;
 use crate::inversion;
 use crate::parameter::{ParameterError, positive};
 use crate::stirling::{ln_gamma, stirling_remainder};
+use crate::tails::Tails;
 
 /// Student's t distribution; the degrees of freedom need not be an integer.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -83,7 +84,10 @@ impl StudentT {
 
     /// The magnitude that is exceeded with probability `p`.
     fn quantile_of_magnitude(self, p: f64) -> f64 {
-        inversion::upper_quantile(p, |t| self.within(t), |t| 2.0 * self.beyond(t))
+        inversion::upper_quantile(p, |t| Tails {
+            lower: self.tails(t / self.df.sqrt()).lower,
+            upper: 2.0 * self.beyond(t),
+        })
     }
 
     /// The upper tail at a non-negative `t`.
@@ -98,19 +102,14 @@ impl StudentT {
         0.5 * self.tails(scaled).upper
     }
 
-    /// The probability of a value between `-t` and `t`.
-    fn within(self, t: f64) -> f64 {
-        self.tails(t / self.df.sqrt()).lower
-    }
-
     /// The distribution of `t² / (ν + t²)`, which is beta.
-    fn tails(self, scaled: f64) -> BetaTails {
+    fn tails(self, scaled: f64) -> Tails {
         let square = scaled * scaled;
         let x = if square.is_finite() {
             square / (1.0 + square)
         } else {
             1.0
         };
-        BetaTails::at(0.5, 0.5 * self.df, x, 1.0 / (1.0 + square))
+        incomplete_beta::tails(0.5, 0.5 * self.df, x, 1.0 / (1.0 + square))
     }
 }

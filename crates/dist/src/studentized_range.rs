@@ -121,7 +121,7 @@ impl StudentizedRange {
             }
             let ratio = Normal.sf(z + w) / above;
             let exceeds = -(others * (-ratio).ln_1p()).exp_m1();
-            Normal.pdf(z) * above.powi(self.groups as i32 - 1) * exceeds
+            Normal.pdf(z) * above.powf(others) * exceeds
         });
         (f64::from(self.groups) * sum * step).min(1.0)
     }

@@ -1,9 +1,7 @@
 //! Trees as flat arrays, for prediction.
 
-use std::ops::Range;
-
 /// A node: rows whose feature is at most the threshold go to `left`, the others
-/// to `left + 1`. A leaf is its own left child with an infinite threshold, so a
+/// to `left + 1`, both counted from the root of the tree. A leaf is its own left child with an infinite threshold, so a
 /// walk of fixed length ends in it without a test.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Node {
@@ -47,7 +45,7 @@ impl Tree {
     }
 
     pub(crate) fn predict(&self, row: &[f64]) -> f64 {
-        self.values[walk(&self.nodes, 0, row)]
+        self.values[walk(&self.nodes, row)]
     }
 
     pub(crate) fn leaves(&self) -> usize {
@@ -55,8 +53,9 @@ impl Tree {
     }
 }
 
-fn walk(nodes: &[Node], root: usize, row: &[f64]) -> usize {
-    let mut at = root;
+/// The leaf that a row ends in, by the nodes of one tree.
+fn walk(nodes: &[Node], row: &[f64]) -> usize {
+    let mut at = 0;
     loop {
         let next = step(nodes[at], row);
         if next == at {
@@ -68,7 +67,8 @@ fn walk(nodes: &[Node], root: usize, row: &[f64]) -> usize {
 
 fn step(node: Node, row: &[f64]) -> usize {
     let goes_right = row[node.feature as usize] > node.threshold;
-    node.left as usize + usize::from(goes_right)
+    // Indices are below 2^32: there is nothing to overflow.
+    (node.left as usize).wrapping_add(usize::from(goes_right))
 }
 
 /// How many walks go on side by side. A walk waits for memory at every step;
@@ -93,12 +93,8 @@ impl Ensemble {
     }
 
     pub(crate) fn push(&mut self, tree: &Tree) {
-        let base = index(self.nodes.len());
-        self.roots.push(base);
-        self.nodes.extend(tree.nodes.iter().map(|node| Node {
-            left: base + node.left,
-            ..*node
-        }));
+        self.roots.push(index(self.nodes.len()));
+        self.nodes.extend(&tree.nodes);
         self.values.extend(&tree.values);
     }
 
@@ -113,17 +109,18 @@ impl Ensemble {
 
     /// The value of each tree for one row.
     pub(crate) fn values_of<'a>(&'a self, row: &'a [f64]) -> impl Iterator<Item = f64> + 'a {
-        let roots = self.roots.iter();
-        roots.map(|&root| self.values[walk(&self.nodes, root as usize, row)])
+        (0..self.trees()).map(|tree| {
+            let (nodes, values) = self.tree(tree);
+            values[walk(nodes, row)]
+        })
     }
 
-    /// The nodes of one tree.
-    fn nodes_of(&self, tree: usize) -> Range<usize> {
-        let end = self
-            .roots
-            .get(tree + 1)
-            .map_or(self.nodes.len(), |&root| root as usize);
-        self.roots[tree] as usize..end
+    /// The nodes and values of one tree.
+    fn tree(&self, tree: usize) -> (&[Node], &[f64]) {
+        let start = self.roots[tree] as usize;
+        let next = self.roots.get(tree + 1);
+        let end = next.map_or(self.nodes.len(), |&root| root as usize);
+        (&self.nodes[start..end], &self.values[start..end])
     }
 
     /// The thresholds of all cuts with their features.
@@ -139,20 +136,17 @@ impl Ensemble {
     /// order as [`Ensemble::sum`], so both give the same bits.
     pub(crate) fn add_sums(&self, flat_rows: &[f64], columns: usize, sums: &mut [f64]) {
         for tree in 0..self.trees() {
-            let range = self.nodes_of(tree);
-            let base = range.start;
-            let nodes = &self.nodes[range.clone()];
-            let values = &self.values[range];
+            let (nodes, values) = self.tree(tree);
             let groups = flat_rows.chunks(columns * SIDE_BY_SIDE);
             for (rows, sums) in groups.zip(sums.chunks_mut(SIDE_BY_SIDE)) {
                 if sums.len() == SIDE_BY_SIDE {
-                    let at = walk_together(nodes, base, rows, columns);
+                    let at = walk_together(nodes, rows, columns);
                     for (sum, at) in sums.iter_mut().zip(at) {
                         *sum += values[at];
                     }
                 } else {
                     for (sum, row) in sums.iter_mut().zip(rows.chunks_exact(columns)) {
-                        *sum += self.values[walk(&self.nodes, base, row)];
+                        *sum += values[walk(nodes, row)];
                     }
                 }
             }
@@ -160,20 +154,15 @@ impl Ensemble {
     }
 }
 
-/// Where eight rows end in one tree, whose nodes are numbered from `base`.
-fn walk_together(
-    nodes: &[Node],
-    base: usize,
-    rows: &[f64],
-    columns: usize,
-) -> [usize; SIDE_BY_SIDE] {
+/// Where eight rows end in one tree.
+fn walk_together(nodes: &[Node], rows: &[f64], columns: usize) -> [usize; SIDE_BY_SIDE] {
+    let lanes: [&[f64]; SIDE_BY_SIDE] =
+        std::array::from_fn(|lane| &rows[lane * columns..(lane + 1) * columns]);
     let mut at = [0; SIDE_BY_SIDE];
     loop {
         let mut moved = 0;
-        for (lane, at) in at.iter_mut().enumerate() {
-            let node = nodes[*at];
-            let value = rows[lane * columns + node.feature as usize];
-            let next = node.left as usize - base + usize::from(value > node.threshold);
+        for (at, row) in at.iter_mut().zip(lanes) {
+            let next = step(nodes[*at], row);
             moved |= next ^ *at;
             *at = next;
         }

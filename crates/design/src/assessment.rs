@@ -119,7 +119,10 @@ impl Design {
         let model = Model::new(&self.factors, terms)?;
         let gram = self.information(&model, true);
         let factored = gram.factor();
-        let residual_df = self.runs.len().saturating_sub(factored.rank());
+        // Blocks that hold the same part of a replicate differ by contrasts
+        // that are orthogonal to every term: they only cost degrees of freedom.
+        let rank = factored.rank() + (self.blocks - self.parts) as usize;
+        let residual_df = self.runs.len().saturating_sub(rank);
         let groups = Groups::of(&model, &factored.null_space(&gram), gram.size());
         let assessed = (0..model.terms.len())
             .map(|index| {
@@ -145,7 +148,7 @@ impl Design {
             .map(|log_det| (log_det / model.columns() as f64).exp() / n);
         Ok(Assessment {
             terms: assessed,
-            rank: factored.rank(),
+            rank,
             residual_df,
             d_efficiency,
         })
@@ -203,28 +206,29 @@ impl Design {
         Ok(biases)
     }
 
-    /// X'X of the model over all runs, with columns for blocks if asked.
+    /// X'X of the model over all runs; with contrasts between the parts of a
+    /// replicate if asked.
     pub(crate) fn information(&self, model: &Model, with_blocks: bool) -> Gram {
-        let blocks = if with_blocks { self.blocks as usize } else { 1 };
-        let size = model.columns() + blocks - 1;
+        let parts = if with_blocks { self.parts } else { 1 };
+        let size = model.columns() + parts as usize - 1;
         let mut keys: Vec<(u32, u32)> = self
             .runs
             .iter()
-            .map(|run| (run.trial, if with_blocks { run.block } else { 0 }))
+            .map(|run| (run.trial, run.block % parts))
             .collect();
         keys.sort_unstable();
         let mut gram = Gram::new(size);
         let mut row = vec![0.0; size];
-        // Runs of one trial in one block share a row, which is added once.
+        // Runs of one trial in one part share a row, which is added once.
         for same in keys.chunk_by(|a, b| a == b) {
-            let (trial, block) = same[0];
+            let (trial, part) = same[0];
             model.row(
                 &self.factors,
                 self.settings(trial),
                 &mut row[..model.columns()],
             );
-            for column in 0..blocks - 1 {
-                row[model.columns() + column] = helmert(blocks, column, block as usize);
+            for column in 0..parts as usize - 1 {
+                row[model.columns() + column] = helmert(parts as usize, column, part as usize);
             }
             gram.add(&row, same.len() as f64);
         }

@@ -4,6 +4,9 @@ use std::collections::BTreeSet;
 
 use crate::fraction::{Fraction, effects_up_to, span};
 
+/// The base factors of a design that is searched broadly.
+const SMALL: u32 = 10;
+
 /// Block generators, as bits over the base factors, that split a replicate
 /// into `2^power` blocks of equal size.
 ///
@@ -12,12 +15,14 @@ use crate::fraction::{Fraction, effects_up_to, span};
 /// interactions. `None` when every choice confounds a main effect.
 pub(crate) fn generators(fraction: &Fraction, power: u32) -> Option<Vec<u32>> {
     let base = fraction.power();
-    if power > base {
+    // The search doubles with each generator; large designs are split into at
+    // most 64 blocks per replicate.
+    if power > base || (base > SMALL && power > 6) {
         return None;
     }
     let costs = column_costs(fraction);
-    // Beyond 2^10 runs the candidates are plenty and one path suffices.
-    let width = if base <= 10 { 64 } else { 1 };
+    // Beyond small designs the candidates are plenty and one path suffices.
+    let width = if base <= SMALL { 64 } else { 1 };
     let mut beam = vec![Partial {
         cost: [0; 2],
         generators: Vec::new(),

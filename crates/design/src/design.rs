@@ -15,6 +15,9 @@ pub struct Design {
     pub(crate) trials: Points,
     pub(crate) runs: Vec<Run>,
     pub(crate) blocks: u32,
+    /// Into how many blocks one replicate is split; 1 when blocks are complete.
+    /// Block `b` holds part `b % parts` of a replicate.
+    pub(crate) parts: u32,
     pub(crate) structure: Structure,
 }
 

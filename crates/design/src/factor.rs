@@ -268,6 +268,9 @@ impl Factor {
     /// factor's scale. The levels of a categorical factor are spread evenly
     /// from −1 to +1 in the order given; with more than two levels that is a
     /// label, not a quantity.
+    ///
+    /// # Panics
+    /// When the setting is a level that the factor does not have.
     #[must_use]
     pub fn coded(&self, setting: Setting) -> f64 {
         match (setting, self.nature) {
@@ -295,6 +298,9 @@ impl Factor {
     /// The level a setting stands for, as it is substituted into a command.
     ///
     /// A numeric factor whose levels are all whole takes whole values only.
+    ///
+    /// # Panics
+    /// When the setting is a level that the factor does not have.
     #[must_use]
     pub fn natural(&self, setting: Setting) -> Level {
         match (setting, self.nature) {

@@ -9,6 +9,9 @@ use crate::catalogue;
 use crate::factor::Factors;
 use crate::word::Word;
 
+/// The most added factors whose products are listed: 65,535 words.
+const MAX_LISTED: usize = 16;
+
 /// How the fraction is chosen.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FractionBy {
@@ -383,9 +386,13 @@ impl Fraction {
     }
 
     /// Every word of the defining relation but the identity: shortest first,
-    /// then in alphabetical order. A full factorial has none.
+    /// then in alphabetical order. A full factorial has none. `None` when the
+    /// words are too many to list, with more than 16 added factors.
     #[must_use]
-    pub fn words(&self) -> Vec<Word> {
+    pub fn words(&self) -> Option<Vec<Word>> {
+        if self.added() > MAX_LISTED {
+            return None;
+        }
         let mut words = vec![Word {
             factors: 0,
             negative: false,
@@ -397,34 +404,72 @@ impl Fraction {
         }
         words.remove(0);
         words.sort_by_key(|word| (word.order(), word.factors.reverse_bits() ^ u64::MAX));
-        words
+        Some(words)
     }
 
-    /// The defining relation as text, `I = ABCE = BCDF = ADEF`.
+    /// The defining relation as text, `I = ABCE = BCDF = ADEF`. Where the words
+    /// are too many to list, the generators stand for them.
     #[must_use]
     pub fn defining_relation(&self) -> String {
-        let words = self.words().into_iter().map(Word::letters);
-        std::iter::once("I".to_owned())
-            .chain(words)
-            .collect::<Vec<_>>()
-            .join(" = ")
+        let listed = self.words();
+        let complete = listed.is_some();
+        let words = listed.unwrap_or_else(|| self.generators());
+        let texts = std::iter::once("I".to_owned()).chain(words.into_iter().map(Word::letters));
+        let text = texts.collect::<Vec<_>>().join(" = ");
+        if complete {
+            text
+        } else {
+            format!("{text} and all products of these words")
+        }
     }
 
     /// How many words of each length the defining relation has; the index is
     /// the length, so the first entries are zero.
+    ///
+    /// Counted from the rows by MacWilliams's identity (1963), so the time
+    /// depends on the runs and not on the number of words.
     #[must_use]
     pub fn word_length_pattern(&self) -> Vec<u64> {
-        let mut pattern = vec![0; self.columns.len() + 1];
-        for word in self.words() {
-            pattern[word.order() as usize] += 1;
+        let k = self.columns.len();
+        let mut weights = vec![0_i128; k + 1];
+        for row in 0..self.runs() {
+            let odd = |bits: &u32| (bits & row).count_ones() % 2 == 1;
+            weights[self.column_bits().filter(odd).count()] += 1;
         }
+        // A row of weight w contributes the coefficients of (1 − z)^w (1 + z)^(k − w).
+        let mut pattern = vec![0_i128; k + 1];
+        for (weight, count) in weights
+            .into_iter()
+            .enumerate()
+            .filter(|(_, count)| *count > 0)
+        {
+            let mut polynomial = vec![0_i128; k + 1];
+            polynomial[0] = 1;
+            for factor in 0..k {
+                let sign = if factor < weight { -1 } else { 1 };
+                for power in (1..=factor + 1).rev() {
+                    polynomial[power] += sign * polynomial[power - 1];
+                }
+            }
+            for (sum, coefficient) in pattern.iter_mut().zip(polynomial) {
+                *sum += count * coefficient;
+            }
+        }
+        let runs = i128::from(self.runs());
+        let mut pattern: Vec<u64> = pattern.into_iter().map(|sum| (sum / runs) as u64).collect();
+        // The identity is no word.
+        pattern[0] = 0;
         pattern
     }
 
     /// The length of the shortest word. A full factorial has none.
     #[must_use]
     pub fn resolution(&self) -> Option<u32> {
-        self.words().first().map(|word| word.order())
+        let pattern = self.word_length_pattern();
+        pattern
+            .iter()
+            .position(|count| *count > 0)
+            .map(|length| length as u32)
     }
 
     /// Which effects of up to `order` factors one estimate cannot tell apart;

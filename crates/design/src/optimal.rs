@@ -24,6 +24,14 @@ pub enum OptimalError {
         /// The number of coefficients, the intercept included.
         coefficients: usize,
     },
+    /// The search would take too long.
+    #[error("a model of {coefficients} coefficients in {runs} runs is too large to optimise")]
+    TooLarge {
+        /// The number of runs asked for.
+        runs: u32,
+        /// The number of coefficients, the intercept included.
+        coefficients: usize,
+    },
     /// The search was given nothing to start from.
     #[error("an optimal design needs at least one start and at most {limit}", limit = MAX_STARTS)]
     BadStarts,
@@ -65,6 +73,9 @@ impl OptimalError {
             Self::TooFewRuns { coefficients, .. } => {
                 format!("ask for at least {coefficients} runs, or drop terms from the model")
             }
+            Self::TooLarge { .. } => {
+                "drop terms, or use a fractional or a Latin hypercube design".to_owned()
+            }
             Self::BadStarts => format!("{} starts are usual", Optimal::STARTS),
             Self::NothingAllowed => "remove a forbidden combination".to_owned(),
             Self::NotEstimable { .. } => {
@@ -84,6 +95,9 @@ impl OptimalError {
 }
 
 const MAX_STARTS: u32 = 1000;
+/// The greatest product of runs and squared coefficients, to which the time of
+/// a pass is proportional.
+const MAX_WORK: usize = 50_000_000;
 /// Passes over all coordinates before a start is left as it is.
 const MAX_PASSES: usize = 100;
 /// Draws of a random row before its neighbourhood counts as forbidden.
@@ -115,6 +129,9 @@ pub(crate) fn d_optimal(
     let (runs, coefficients) = (wanted.runs, model.columns());
     if (runs as usize) < coefficients {
         return Err(OptimalError::TooFewRuns { runs, coefficients });
+    }
+    if (runs as usize).saturating_mul(coefficients * coefficients) > MAX_WORK {
+        return Err(OptimalError::TooLarge { runs, coefficients });
     }
     if wanted.starts == 0 || wanted.starts > MAX_STARTS {
         return Err(OptimalError::BadStarts);

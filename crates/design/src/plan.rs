@@ -57,6 +57,7 @@ impl Request {
             trials,
             runs,
             blocks: self.blocks.count,
+            parts: blocks.per_replicate,
             structure,
         })
     }
@@ -246,7 +247,12 @@ impl Request {
             CompositeShape::FaceCentred => 1.0,
             _ => surface::axial_distance(composite.alpha, corners, total),
         };
-        if !(alpha.is_finite() && alpha > 0.0) {
+        let least = match composite.shape {
+            // Within 1 the cube would leave the factors' ends.
+            CompositeShape::Inscribed => 1.0,
+            CompositeShape::Circumscribed | CompositeShape::FaceCentred => f64::MIN_POSITIVE,
+        };
+        if !(alpha.is_finite() && alpha >= least) {
             return Err(PlanError::BadAlpha { alpha });
         }
         if composite.shape == CompositeShape::Circumscribed {

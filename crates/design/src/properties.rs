@@ -67,13 +67,15 @@ impl Design {
 
     /// Which effects of up to `order` factors one estimate cannot tell apart,
     /// for regular two-level designs. Other designs answer through
-    /// [`Design::assess`] and [`Design::biases`].
+    /// [`Design::assess`] and [`Design::biases`]. `None` also when there are
+    /// more than a million such effects.
     #[must_use]
     pub fn aliases(&self, order: u32) -> Option<Vec<AliasSet>> {
-        match &self.structure {
-            Structure::Regular { fraction, blocks } => Some(fraction.aliases(order, blocks)),
-            Structure::Hadamard | Structure::General => None,
-        }
+        let Structure::Regular { fraction, blocks } = &self.structure else {
+            return None;
+        };
+        (effect_count(self.factors.len(), order) <= 1_000_000)
+            .then(|| fraction.aliases(order, blocks))
     }
 
     fn block_generators(&self) -> Vec<Word> {
@@ -160,4 +162,17 @@ impl Design {
         }
         (columns.len() > 3).then_some(4)
     }
+}
+
+/// How many effects of one to `order` factors there are, at most `u64::MAX`.
+fn effect_count(factors: usize, order: u32) -> u64 {
+    let mut of_size = 1_u64;
+    let mut sum = 0_u64;
+    for size in 1..=u64::from(order).min(factors as u64) {
+        // Exact while it fits: a binomial coefficient times the next numerator
+        // is divisible by the next denominator.
+        of_size = of_size.saturating_mul(factors as u64 - size + 1) / size;
+        sum = sum.saturating_add(of_size);
+    }
+    sum
 }

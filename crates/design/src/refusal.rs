@@ -76,7 +76,7 @@ pub enum PlanError {
         factors: usize,
     },
     /// The axial points are not out where they belong.
-    #[error("the axial distance {alpha} is not a number greater than zero")]
+    #[error("the axial distance {alpha} must be positive, and at least 1 for an inscribed design")]
     BadAlpha {
         /// The distance.
         alpha: f64,
@@ -165,7 +165,9 @@ impl PlanError {
                     "they exist for {known}; use a central composite or an optimal design otherwise"
                 )
             }
-            Self::BadAlpha { .. } => "use a rotatable or an orthogonal design".to_owned(),
+            Self::BadAlpha { .. } => {
+                "use a rotatable distance, or add centre points to an orthogonal one".to_owned()
+            }
             Self::AxialNotPositive { .. } => {
                 "use an inscribed or a face-centred design, or a log scale".to_owned()
             }

@@ -98,6 +98,20 @@ fn complete_blocks_hold_every_trial_and_run_one_after_the_other() {
 }
 
 #[test]
+fn blocks_cost_degrees_of_freedom_whether_complete_or_not() {
+    let kind = Kind::TwoLevel;
+    let mut request = Request::new(unit_factors(3), kind);
+    request.replicates = 4;
+    for (count, residual) in [(1, 32 - 7), (2, 32 - 8), (4, 32 - 10), (8, 32 - 14)] {
+        request.blocks.count = count;
+        let design = request.plan(1).unwrap();
+        let assessment = design.assess(&ModelTerms::TwoFactor, None).unwrap();
+        assert_eq!(assessment.residual_df, residual, "{count} blocks");
+        assert_eq!(assessment.rank, 32 - residual);
+    }
+}
+
+#[test]
 fn nodes_take_turns() {
     let mut request = Request::new(factors_with(&[3]), Kind::Full);
     request.replicates = 2;

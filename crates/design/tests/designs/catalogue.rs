@@ -153,7 +153,7 @@ fn no_fraction_of_128_runs_and_up_to_12_factors_has_less_aberration_than_the_cat
 }
 
 #[test]
-#[ignore = "takes minutes without optimisation"]
+#[ignore = "takes half a minute without optimisation; run with --ignored"]
 fn no_fraction_of_128_runs_and_up_to_15_factors_has_less_aberration_than_the_catalogue() {
     enumerate(7, 15);
 }
@@ -186,7 +186,7 @@ fn invariant(columns: &[u32], power: u32, identities: &[MacWilliams]) -> Vec<Vec
 }
 
 /// The pattern of words from the weights of the rows by MacWilliams's identity,
-/// which shares nothing with the way the crate multiplies words.
+/// which shares nothing with the multiplication of words.
 struct MacWilliams {
     krawtchouk: Vec<Vec<i64>>,
 }

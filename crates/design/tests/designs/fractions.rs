@@ -74,7 +74,12 @@ fn fractions_agree_with_pydoe3() {
             .map(|n| n.as_u64().unwrap())
             .collect();
         assert_eq!(fraction.word_length_pattern(), lengths, "{generators:?}");
-        let mut words: Vec<String> = fraction.words().into_iter().map(|w| w.letters()).collect();
+        let mut words: Vec<String> = fraction
+            .words()
+            .unwrap()
+            .into_iter()
+            .map(|w| w.letters())
+            .collect();
         words.sort();
         assert_eq!(words, texts(&case["words"]), "{generators:?}");
 
@@ -140,6 +145,7 @@ fn generators_are_read_by_letter_by_name_and_with_a_sign() {
             .fraction()
             .unwrap()
             .words()
+            .unwrap()
             .into_iter()
             .map(|w| w.letters())
             .collect()
@@ -267,6 +273,37 @@ fn a_wanted_resolution_gets_the_fewest_runs() {
     check(3, 4, 8); // Only the full factorial is better than resolution III.
 }
 
+#[test]
+fn a_fraction_with_too_many_words_to_list_still_knows_its_resolution() {
+    // Every column of 32 runs: 2^(31−26).
+    let factors = 31;
+    let generators: Vec<String> = (1..32_u32)
+        .filter(|column| column.count_ones() > 1)
+        .enumerate()
+        .map(|(i, column)| {
+            let product: Vec<String> = (0..5)
+                .filter(|b| column >> b & 1 == 1)
+                .map(|b| format!("x{}", b + 1))
+                .collect();
+            format!("x{} = {}", i + 6, product.join("*"))
+        })
+        .collect();
+    let design = standard(
+        unit_factors(factors),
+        Kind::Fractional(FractionBy::Generators(generators)),
+    );
+    let properties = design.properties();
+    assert_eq!(properties.resolution, Some(3));
+    assert!(properties.is_orthogonal());
+    let lengths = properties.word_length_pattern.unwrap();
+    // Each pair of columns and its product: 31·30/6 words of three letters.
+    assert_eq!(lengths[3], 155);
+    assert_eq!(lengths.iter().sum::<u64>(), (1 << 26) - 1);
+    assert!(design.fraction().unwrap().words().is_none());
+    assert_eq!(design.aliases(2).unwrap().len(), 31);
+    assert!(design.aliases(10).is_none());
+}
+
 proptest! {
     #[test]
     fn every_fraction_is_balanced_orthogonal_and_obeys_its_words(
@@ -286,7 +323,7 @@ proptest! {
         prop_assert!(properties.balanced && properties.is_orthogonal());
         prop_assert_eq!(properties.runs, 1 << power);
         let rows = coded(&design);
-        for word in design.fraction().unwrap().words() {
+        for word in design.fraction().unwrap().words().unwrap() {
             let sign = if word.negative { -1.0 } else { 1.0 };
             for row in &rows {
                 let product: f64 = word.positions().map(|i| row[i]).product();

@@ -1,5 +1,8 @@
 //! Side-by-side benchmarks: Paceline and its peers in one run, printed as a table.
 
+mod learn;
+mod peers;
+
 use anyhow::{Result, bail};
 
 struct Bench {
@@ -8,7 +11,11 @@ struct Bench {
     run: fn() -> Result<()>,
 }
 
-const BENCHES: &[Bench] = &[];
+const BENCHES: &[Bench] = &[Bench {
+    name: "learn",
+    compares: "forests and boosting against scikit-learn",
+    run: learn::run,
+}];
 
 /// Runs the named benchmark, or lists them.
 pub(crate) fn bench(words: &[String]) -> Result<()> {

@@ -53,27 +53,40 @@ pub(crate) fn upper_quantile(p: f64, tails: impl Fn(f64) -> Tails) -> f64 {
 pub(crate) fn falling_root(below: f64, above: f64, f: impl Fn(f64) -> f64) -> f64 {
     let (mut low, mut high) = (below, above);
     let (mut at_low, mut at_high) = (f(low), f(high));
+    if at_low <= 0.0 {
+        return low;
+    }
+    if at_high >= 0.0 {
+        return high;
+    }
+    let mut kept = None;
     for _ in 0..100 {
-        if at_low <= 0.0 {
-            return low;
-        }
-        if at_high >= 0.0 {
-            return high;
-        }
         let middle = (low + (high - low) * at_low / (at_low - at_high)).clamp(low, high);
-        if high - low <= 1e-14 * high || middle == low || middle == high {
+        let value = f(middle);
+        // The digits of the function end about here.
+        if value.abs() <= 1e-14 || middle == low || middle == high {
             return middle;
         }
-        let value = f(middle);
+        // An end that stays twice in a row gets half its weight.
         if value > 0.0 {
-            low = middle;
-            at_low = value;
-            at_high *= 0.5;
+            (low, at_low) = (middle, value);
+            if kept == Some(End::High) {
+                at_high *= 0.5;
+            }
+            kept = Some(End::High);
         } else {
-            high = middle;
-            at_high = value;
-            at_low *= 0.5;
+            (high, at_high) = (middle, value);
+            if kept == Some(End::Low) {
+                at_low *= 0.5;
+            }
+            kept = Some(End::Low);
         }
     }
     0.5 * (low + high)
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum End {
+    Low,
+    High,
 }

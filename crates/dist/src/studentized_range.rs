@@ -63,10 +63,11 @@ impl StudentizedRange {
         // Around its peak the density of u is normal with this deviation.
         let step = (0.5 / (2.0 * self.df).sqrt()).min(0.1);
         let peak = -0.5 * (q * q / (2.0 * self.df)).ln_1p();
+        let smallest = self.typical_smallest();
         let step_of_range = self.range_step();
         let sum = sum_both_ways(peak, step, |u| {
             let deviance = (2.0 * u).exp_m1() - 2.0 * u;
-            (ln_scale - half * deviance).exp() * self.range_sf(q * u.exp(), step_of_range)
+            (ln_scale - half * deviance).exp() * self.range_sf(q * u.exp(), smallest, step_of_range)
         });
         (sum * step).min(1.0)
     }
@@ -97,6 +98,11 @@ impl StudentizedRange {
         inversion::falling_root(below, above, |q| self.sf(q).ln() - p.ln())
     }
 
+    /// About where the smallest of the normal values is.
+    fn typical_smallest(self) -> f64 {
+        Normal.quantile(1.0 / f64::from(self.groups))
+    }
+
     /// The step of the integral over the smallest value, which is the narrower
     /// the more groups there are. A third of it changes the result by less than
     /// 1e-12.
@@ -110,10 +116,10 @@ impl StudentizedRange {
     /// normal: `k ∫ φ(z) {Q(z)^(k-1) - [Q(z) - Q(z+w)]^(k-1)} dz`. The braces
     /// are written with `ln_1p` and `exp_m1`, so that they do not cancel when
     /// `Q(z+w)` is tiny.
-    fn range_sf(self, w: f64, step: f64) -> f64 {
+    fn range_sf(self, w: f64, smallest: f64, step: f64) -> f64 {
         let others = f64::from(self.groups - 1);
         // Near the peak, be it that of the smallest value or of a wide range.
-        let start = Normal.quantile(1.0 / f64::from(self.groups)).min(-0.5 * w);
+        let start = smallest.min(-0.5 * w);
         let sum = sum_both_ways(start, step, |z| {
             let above = Normal.sf(z);
             if above == 0.0 {
@@ -136,7 +142,7 @@ fn sum_both_ways(start: f64, step: f64, f: impl Fn(f64) -> f64) -> f64 {
         for i in 1..100_000 {
             let value = f(start + f64::from(i) * direction);
             sum += value;
-            if value <= previous && value <= 1e-17 * sum {
+            if value <= previous && value <= 1e-16 * sum {
                 break;
             }
             previous = value;
@@ -153,10 +159,11 @@ mod tests {
     fn a_finer_step_does_not_change_the_range() {
         for groups in [2, 5, 30, 200, 201, 1_000, 10_000] {
             let range = StudentizedRange::new(groups, 10.0).unwrap();
+            let smallest = range.typical_smallest();
             for w in [0.3, 2.0, 4.5, 8.0, 25.0] {
                 let (coarse, fine) = (
-                    range.range_sf(w, range.range_step()),
-                    range.range_sf(w, range.range_step() / 3.0),
+                    range.range_sf(w, smallest, range.range_step()),
+                    range.range_sf(w, smallest, range.range_step() / 3.0),
                 );
                 assert!(
                     (coarse / fine - 1.0).abs() < 1e-12,

@@ -236,7 +236,7 @@ impl Design {
     }
 
     /// The power of the F test of a term (Cohen 1988, *Statistical Power
-    /// Analysis*; Scheffé 1959, *The Analysis of Variance*, section 2.9).
+    /// Analysis*; Scheffé 1959, *The Analysis of Variance*).
     ///
     /// The noncentrality is b'C⁻¹b / σ², where C is the term's part of
     /// (X'X)⁻¹ and b the coefficients that the effect means. Where the effect

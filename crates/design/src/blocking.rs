@@ -12,7 +12,7 @@ const SMALL: u32 = 10;
 ///
 /// No main effect is confounded with blocks, and as few two-factor
 /// interactions as a beam search finds; among those, as few three-factor
-/// interactions. `None` when every choice confounds a main effect.
+/// interactions. `None` when it finds none that keeps the main effects clear.
 pub(crate) fn generators(fraction: &Fraction, power: u32) -> Option<Vec<u32>> {
     let base = fraction.power();
     // The search doubles with each generator; large designs are split into at
@@ -21,6 +21,22 @@ pub(crate) fn generators(fraction: &Fraction, power: u32) -> Option<Vec<u32>> {
         return None;
     }
     let costs = column_costs(fraction);
+    search(base, power, &costs, |_| true).or_else(|| {
+        // The search can run into a dead end when the blocks are very small.
+        // Columns with an even overlap with `mask` never multiply to a main
+        // effect if every main effect's overlap is odd: within these it cannot.
+        let odd = |column: u32, mask: u32| (column & mask).count_ones() % 2 == 1;
+        let mask = (1..1_u32 << base).find(|mask| fraction.column_bits().all(|c| odd(c, *mask)))?;
+        search(base, power, &costs, |column| !odd(column, mask))
+    })
+}
+
+fn search(
+    base: u32,
+    power: u32,
+    costs: &[Option<[u64; 2]>],
+    eligible: impl Fn(u32) -> bool,
+) -> Option<Vec<u32>> {
     // Beyond small designs the candidates are plenty and one path suffices.
     let width = if base <= SMALL { 64 } else { 1 };
     let mut beam = vec![Partial {
@@ -32,11 +48,11 @@ pub(crate) fn generators(fraction: &Fraction, power: u32) -> Option<Vec<u32>> {
         let mut seen: BTreeSet<Vec<u32>> = BTreeSet::new();
         for partial in &beam {
             let old = span(&partial.generators);
-            for candidate in 1..1_u32 << base {
+            for candidate in (1..1_u32 << base).filter(|column| eligible(*column)) {
                 if old.contains(&candidate) {
                     continue;
                 }
-                let Some(cost) = joined_cost(&costs, &old, candidate, partial.cost) else {
+                let Some(cost) = joined_cost(costs, &old, candidate, partial.cost) else {
                     continue;
                 };
                 if next.len() >= width && cost >= next[width - 1].cost {

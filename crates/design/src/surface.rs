@@ -46,7 +46,7 @@ pub(crate) fn central_composite(
 ///
 /// Rotatable: α = F^(1/4). Orthogonal: α² = (√(F·N) − F) / 2, which makes the
 /// centred quadratic columns orthogonal (Myers, Montgomery and Anderson-Cook,
-/// *Response Surface Methodology*, 4th edition, section 8.1).
+/// *Response Surface Methodology*, chapter 8).
 pub(crate) fn axial_distance(alpha: Alpha, cube: f64, total: f64) -> f64 {
     match alpha {
         Alpha::Rotatable => cube.powf(0.25),

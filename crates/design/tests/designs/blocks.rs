@@ -112,6 +112,19 @@ fn blocks_cost_degrees_of_freedom_whether_complete_or_not() {
 }
 
 #[test]
+fn the_smallest_blocks_pair_opposite_runs() {
+    // Blocks of two keep main effects only if every factor changes within.
+    for factors in 3..=8 {
+        let design = blocked(factors, 1 << factors, 1 << (factors - 1)).unwrap();
+        let assessment = design.assess(&ModelTerms::Main, None).unwrap();
+        assert!(
+            assessment.terms.iter().all(|term| term.estimable),
+            "{factors} factors"
+        );
+    }
+}
+
+#[test]
 fn nodes_take_turns() {
     let mut request = Request::new(factors_with(&[3]), Kind::Full);
     request.replicates = 2;

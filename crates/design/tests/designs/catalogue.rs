@@ -7,7 +7,7 @@ use crate::{standard, unit_factors};
 /// Word-length patterns from length 3 on, trailing zeros left out.
 ///
 /// Up to 64 runs: Chen, Sun and Wu (1993), *International Statistical Review*
-/// 61, tables 2 to 4 (also Wu and Hamada, *Experiments*, appendix 5A). Those of
+/// 61 (also Wu and Hamada, *Experiments*, appendix of chapter 5). Those of
 /// 128 runs are what the enumeration below finds; Xu (2009), *Technometrics* 51,
 /// enumerated the same designs.
 const PATTERNS: &[(usize, u32, &[u64])] = &[

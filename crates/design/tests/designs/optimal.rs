@@ -5,7 +5,7 @@ use paceline_design::{
 };
 use paceline_model::Level;
 
-use crate::{coded, factors_with, standard, unit_factors};
+use crate::{factors_with, standard, unit_factors};
 
 fn optimal(terms: ModelTerms, runs: u32) -> Kind {
     Kind::Optimal(Optimal::new(terms, runs))
@@ -51,16 +51,103 @@ fn with_enough_runs_it_is_as_good_as_an_orthogonal_design() {
 }
 
 #[test]
-fn a_quadratic_model_gets_middle_levels_and_beats_the_composite() {
-    let design = standard(unit_factors(2), optimal(ModelTerms::Quadratic, 9));
-    let mut rows = coded(&design);
-    rows.sort_by(|a, b| a.partial_cmp(b).unwrap());
-    // The best nine points on {-1, 0, 1}² are all nine (Box and Draper 1971).
-    let grid: Vec<Vec<f64>> = [-1.0, 0.0, 1.0]
+fn no_choice_of_grid_points_is_better_for_a_quadratic_model() {
+    let efficiency = |points: &[[f64; 2]]| {
+        let mut gram = [[0.0; 6]; 6];
+        for [x, y] in points {
+            let row = [1.0, *x, *y, x * y, x * x, y * y];
+            for i in 0..6 {
+                for j in 0..6 {
+                    gram[i][j] += row[i] * row[j];
+                }
+            }
+        }
+        determinant(gram).max(0.0).powf(1.0 / 6.0) / points.len() as f64
+    };
+    let grid: Vec<[f64; 2]> = [-1.0, 0.0, 1.0]
         .iter()
-        .flat_map(|x| [-1.0, 0.0, 1.0].map(|y| vec![*x, y]))
+        .flat_map(|x| [-1.0, 0.0, 1.0].map(|y| [*x, y]))
         .collect();
-    assert_eq!(rows, grid);
+    for runs in 6..=9 {
+        let mut best: f64 = 0.0;
+        for_each_choice(&grid, runs, &mut Vec::new(), &mut |points| {
+            best = best.max(efficiency(points));
+        });
+        let design = standard(unit_factors(2), optimal(ModelTerms::Quadratic, runs as u32));
+        let found = design
+            .assess(&ModelTerms::Quadratic, None)
+            .unwrap()
+            .d_efficiency
+            .unwrap();
+        assert!(
+            (found - best).abs() < 1e-9,
+            "{runs} runs: {found} is not {best}"
+        );
+    }
+}
+
+/// Every way to choose so many points, repetition allowed.
+fn for_each_choice(
+    points: &[[f64; 2]],
+    left: usize,
+    chosen: &mut Vec<[f64; 2]>,
+    visit: &mut impl FnMut(&[[f64; 2]]),
+) {
+    if left == 0 {
+        return visit(chosen);
+    }
+    for (i, point) in points.iter().enumerate() {
+        chosen.push(*point);
+        for_each_choice(&points[i..], left - 1, chosen, visit);
+        chosen.pop();
+    }
+}
+
+/// By elimination with pivoting.
+fn determinant(mut matrix: [[f64; 6]; 6]) -> f64 {
+    let mut product = 1.0;
+    for column in 0..6 {
+        let largest = |row: &usize| matrix[*row][column].abs();
+        let pivot = (column..6)
+            .max_by(|a, b| largest(a).total_cmp(&largest(b)))
+            .unwrap();
+        if matrix[pivot][column].abs() < 1e-9 {
+            return 0.0;
+        }
+        if pivot != column {
+            matrix.swap(pivot, column);
+            product = -product;
+        }
+        product *= matrix[column][column];
+        let pivot = matrix[column];
+        for row in &mut matrix[column + 1..] {
+            let factor = row[column] / pivot[column];
+            row.iter_mut()
+                .zip(pivot)
+                .for_each(|(x, y)| *x -= factor * y);
+        }
+    }
+    product
+}
+
+#[test]
+fn a_run_of_infinite_cost_is_never_bought() {
+    let mut wanted = Optimal::new(ModelTerms::Main, 9);
+    let cost = |levels: &[Level]| {
+        if levels[0] == Level::Integer(2) && levels[1] == Level::Integer(2) {
+            f64::INFINITY
+        } else {
+            1.0
+        }
+    };
+    wanted.budget = Some(Budget {
+        cost: Arc::new(cost),
+        limit: 9.0,
+    });
+    let design = Request::new(factors_with(&[-3, -3]), Kind::Optimal(wanted))
+        .plan(4)
+        .unwrap();
+    assert_eq!(design.expected_total(cost), 9.0);
 }
 
 #[test]

@@ -60,7 +60,7 @@ fn box_behnken_designs_agree_with_pydoe3_where_it_follows_the_paper() {
 
 #[test]
 fn box_behnken_designs_have_the_published_sizes_and_estimate_the_quadratic_model() {
-    // Box and Behnken (1960), table 4, for 3 to 7 factors.
+    // Box and Behnken (1960) for 3 to 7 factors.
     for (factors, runs) in [
         (3, 15),
         (4, 27),

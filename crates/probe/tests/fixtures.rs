@@ -633,7 +633,7 @@ fn a_limit_that_nothing_enforces_is_refused_and_leaves_no_group_behind() {
 }
 
 #[test]
-fn a_group_that_was_left_behind_is_made_anew_unless_it_is_in_use() {
+fn a_group_that_was_left_behind_is_swept_away_unless_it_is_in_use() {
     let fake = Fake::new();
     mount(&fake, &[("unified", "cgroup2", "rw")], "0::/\n");
     let layout = Layout::detect(&fake.roots());
@@ -646,12 +646,42 @@ fn a_group_that_was_left_behind_is_made_anew_unless_it_is_in_use() {
         group.entry_files().collect::<Vec<_>>(),
         [path.join("cgroup.procs")]
     );
+    // While it has an owner, nobody else may have or sweep it.
+    let error = RunGroup::create(&layout, &run, &Limits::default()).unwrap_err();
+    assert!(matches!(error, CreateGroupError::InUse { .. }), "{error}");
+    let left = fake.root().join("unified/paceline/killed/nested");
+    fs::create_dir_all(&left).unwrap();
+    let other = paceline_model::RunId::new("r2").unwrap();
+    let second = RunGroup::create(&layout, &other, &Limits::default()).unwrap();
+    assert!(path.exists() && !left.parent().unwrap().exists());
+    drop(second);
     drop(group);
     assert!(!path.parent().unwrap().exists());
     fake.file("unified/paceline/r1/cgroup.procs", "77\n");
     let error = RunGroup::create(&layout, &run, &Limits::default()).unwrap_err();
     assert!(matches!(error, CreateGroupError::InUse { .. }), "{error}");
     assert!(path.exists());
+}
+
+#[test]
+fn runs_that_begin_and_end_at_the_same_time_do_not_lose_their_groups() {
+    let fake = Fake::new();
+    mount(&fake, &[("unified", "cgroup2", "rw")], "0::/\n");
+    let layout = Layout::detect(&fake.roots());
+    std::thread::scope(|scope| {
+        for thread in 0..4 {
+            let layout = &layout;
+            scope.spawn(move || {
+                for round in 0..50 {
+                    let run = format!("r{thread}-{round}");
+                    let run = paceline_model::RunId::new(&run).unwrap();
+                    let group = RunGroup::create(layout, &run, &Limits::default()).unwrap();
+                    assert!(group.paths().unified.as_ref().unwrap().exists());
+                }
+            });
+        }
+    });
+    assert!(!fake.root().join("unified/paceline").exists());
 }
 
 #[test]

@@ -3,6 +3,8 @@
 use super::layout::Layout;
 use super::limits::{Limit, Limits};
 use paceline_model::RunId;
+use rustix::fd::OwnedFd;
+use rustix::fs::{FlockOperation, flock};
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Write};
@@ -18,6 +20,10 @@ pub(super) const SUPERVISOR: &str = "paceline-supervisor";
 
 /// The period over which a CPU quota is kept, the kernel's own default.
 const QUOTA_PERIOD_US: u64 = 100_000;
+
+/// A creation is tried this often, because other runs come and go.
+const CREATION_TRIES: u32 = 10;
+const CREATION_PAUSE: Duration = Duration::from_millis(1);
 
 /// A removal is tried this often, because a process that has been killed stays
 /// in its group until the kernel has torn it down.
@@ -112,6 +118,9 @@ pub struct RunGroup {
     /// The group's directory in each hierarchy that has one; never empty.
     directories: Vec<PathBuf>,
     paths: GroupPaths,
+    /// Held as long as the group is somebody's. The kernel gives them up when
+    /// their owner is killed, which tells the next run what it may sweep away.
+    _locks: Vec<OwnedFd>,
 }
 
 impl RunGroup {
@@ -218,6 +227,7 @@ impl RunGroup {
         Ok(Self {
             directories: std::mem::take(&mut builder.directories),
             paths,
+            _locks: std::mem::take(&mut builder.locks),
         })
     }
 
@@ -332,6 +342,7 @@ impl Entry {
 #[derive(Default)]
 struct Builder {
     directories: Vec<PathBuf>,
+    locks: Vec<OwnedFd>,
     failure: Option<CreateGroupError>,
 }
 
@@ -345,9 +356,10 @@ impl Builder {
         if self.directories.contains(&path) {
             return Some(path);
         }
-        let mut result = Ok(());
-        // Another run that ends may remove the family between the two steps.
-        for _ in 0..3 {
+        let mut result = Err(ErrorKind::NotFound.into());
+        // Another run may remove the family as it ends or, as it begins, sweep
+        // the group away before it is locked.
+        for _ in 0..CREATION_TRIES {
             match fs::create_dir(&family) {
                 Err(error) if error.kind() != ErrorKind::AlreadyExists => {
                     result = Err(error);
@@ -355,28 +367,27 @@ impl Builder {
                 }
                 _ => prepare(&family),
             }
-            result = fs::create_dir(&path);
-            match &result {
-                Err(error) if error.kind() == ErrorKind::NotFound => {}
-                // A group that a killed run left behind counts from its own
-                // beginning; an empty one can be made anew.
-                Err(error) if error.kind() == ErrorKind::AlreadyExists => {
-                    if fs::remove_dir(&path).is_err() {
-                        self.failure.get_or_insert(CreateGroupError::InUse { path });
-                        return None;
-                    }
+            sweep(&family);
+            result = fs::create_dir(&path).and_then(|()| Ok(lock(&path)?));
+            let kind = result.as_ref().err().map(io::Error::kind);
+            match kind {
+                Some(ErrorKind::NotFound | ErrorKind::WouldBlock | ErrorKind::AlreadyExists) => {
+                    std::thread::sleep(CREATION_PAUSE)
                 }
                 _ => break,
             }
         }
         match result {
-            Ok(()) => {
+            Ok(lock) => {
+                self.locks.push(lock);
                 self.directories.push(path.clone());
                 Some(path)
             }
             Err(source) => {
-                self.failure
-                    .get_or_insert(CreateGroupError::Create { path, source });
+                self.failure.get_or_insert(match source.kind() {
+                    ErrorKind::AlreadyExists => CreateGroupError::InUse { path },
+                    _ => CreateGroupError::Create { path, source },
+                });
                 None
             }
         }
@@ -414,6 +425,26 @@ impl Drop for Builder {
             remove(directory);
         }
     }
+}
+
+/// Removes groups whose owner was killed before it could do so. Those with
+/// processes stay, since the kernel does not remove them.
+fn sweep(family: &Path) {
+    for entry in fs::read_dir(family).into_iter().flatten().flatten() {
+        let path = entry.path();
+        if entry.file_type().is_ok_and(|kind| kind.is_dir())
+            && let Ok(_lock) = lock(&path)
+        {
+            remove_below(&path);
+        }
+    }
+}
+
+/// Marks a group as somebody's, unless it is somebody else's.
+fn lock(group: &Path) -> rustix::io::Result<OwnedFd> {
+    let directory = crate::source::open(group)?;
+    flock(&directory, FlockOperation::NonBlockingLockExclusive)?;
+    Ok(directory)
 }
 
 /// Lets a v2 group's children have controllers. What is refused shows when a

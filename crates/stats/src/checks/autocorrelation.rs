@@ -6,7 +6,7 @@ use std::ops::{Add, Div, Mul, Sub};
 use paceline_dist::Normal;
 
 use super::column_space::{ColumnSpace, dot};
-use super::sample::{SampleError, finite, same_length};
+use super::sample::{SampleError, finite};
 use crate::lstsq::sum_of_squares;
 
 /// How the p-values of [`DurbinWatson`] were found.
@@ -42,8 +42,8 @@ impl DurbinWatson {
     }
 }
 
-/// Up to this many residuals the exact distribution is computed; beyond it the
-/// normal one with the same mean and variance cannot be told from it.
+/// Up to this many residuals the exact distribution is computed; from here on the
+/// normal one with the same mean and variance differs by less than 1e-4.
 const EXACT_LIMIT: usize = 2_000;
 
 /// The test of Durbin and Watson on the residuals of least squares, in run
@@ -57,9 +57,6 @@ const EXACT_LIMIT: usize = 2_000;
 pub fn durbin_watson(residuals: &[f64], columns: &[&[f64]]) -> Result<DurbinWatson, SampleError> {
     let n = residuals.len();
     finite(residuals.iter().copied())?;
-    for column in columns {
-        same_length(n, column.len())?;
-    }
     let space = ColumnSpace::of(n, columns)?;
     let needed = space.rank() + 2;
     if n < needed {
@@ -74,9 +71,10 @@ pub fn durbin_watson(residuals: &[f64], columns: &[&[f64]]) -> Result<DurbinWats
     let (p_positive, method) = if n <= EXACT_LIMIT {
         (below(statistic, n, &space), DurbinWatsonMethod::Exact)
     } else {
-        let (mean, variance) = moments(n, &space);
-        let z = (statistic - mean) / variance.sqrt();
-        (Normal.cdf(z), DurbinWatsonMethod::Normal)
+        (
+            roughly_below(statistic, n, &space),
+            DurbinWatsonMethod::Normal,
+        )
     };
     Ok(DurbinWatson {
         statistic,
@@ -84,6 +82,12 @@ pub fn durbin_watson(residuals: &[f64], columns: &[&[f64]]) -> Result<DurbinWats
         p_negative: 1.0 - p_positive,
         method,
     })
+}
+
+/// The normal approximation of [`below`].
+fn roughly_below(x: f64, n: usize, space: &ColumnSpace) -> f64 {
+    let (mean, variance) = moments(n, space);
+    Normal.cdf((x - mean) / variance.sqrt())
 }
 
 /// Mean and variance of the statistic (Durbin and Watson, Biometrika 37, 1950),
@@ -305,5 +309,26 @@ impl Div for Complex {
             im: -other.im / square,
         };
         self * conjugate
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn beyond_the_limit_the_normal_approximation_is_as_good() {
+        let n = EXACT_LIMIT;
+        let ones = vec![1.0; n];
+        let trend: Vec<f64> = (0..n).map(|i| i as f64).collect();
+        let blocks: Vec<f64> = (0..n).map(|i| (i % 7) as f64).collect();
+        let space = ColumnSpace::of(n, &[&ones, &trend, &blocks]).unwrap();
+        for x in [1.88, 1.93, 1.97, 2.0, 2.02, 2.1] {
+            let (exact, normal) = (below(x, n, &space), roughly_below(x, n, &space));
+            assert!(
+                (exact - normal).abs() < 1e-4,
+                "at {x}: {exact} and {normal}"
+            );
+        }
     }
 }

@@ -58,7 +58,7 @@ pub fn benjamini_hochberg(p_values: &[f64]) -> Result<Vec<f64>, NotAProbability>
     let mut smallest = 1.0_f64;
     for (passed, &index) in order.iter().enumerate().rev() {
         let rank = passed as f64 + 1.0;
-        smallest = smallest.min(p_values[index] * tests / rank);
+        smallest = smallest.min(p_values[index] * (tests / rank));
         corrected[index] = smallest;
     }
     Ok(corrected)

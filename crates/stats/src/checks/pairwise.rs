@@ -63,6 +63,9 @@ pub fn tukey_hsd(groups: &Groups<'_>, level: f64) -> Result<Vec<PairwiseComparis
     }
     let df = (found - groups.count()) as f64;
     let within: f64 = moments.iter().map(|group| group.square).sum();
+    if within <= 0.0 {
+        return Err(SampleError::Constant);
+    }
     tukey_kramer(&means, within / df, df, level)
 }
 
@@ -99,7 +102,7 @@ pub fn tukey_kramer(
         }
     }
     if !(mean_square > 0.0 && mean_square.is_finite()) {
-        return Err(SampleError::Constant);
+        return Err(SampleError::ErrorMeanSquare { value: mean_square });
     }
     compare(means.len(), level, |first, second| {
         let (a, b) = (means[first], means[second]);

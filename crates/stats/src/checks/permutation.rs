@@ -26,23 +26,26 @@ pub struct PermutationTest {
     pub p: f64,
 }
 
-/// Statistics that differ by less, relatively, are the same arrangement computed
-/// in another order.
+/// Shares that differ by less, relatively, are the same arrangement computed in
+/// another order.
 const SAME: f64 = 1e-10;
 
 impl PermutationTest {
-    /// Compares `statistic` with those of `permutations` shuffles.
+    /// Compares the share of the variation that is explained with the shares
+    /// after `permutations` shuffles. F rises with the share, which unlike F
+    /// stays accurate when everything is explained.
     fn run(
-        (statistic, df1, df2): (f64, f64, f64),
+        share: f64,
+        (df1, df2): (f64, f64),
         permutations: u32,
-        mut shuffled: impl FnMut() -> f64,
+        mut shuffled_share: impl FnMut() -> f64,
     ) -> Self {
-        let threshold = statistic * (1.0 - SAME);
+        let threshold = share * (1.0 - SAME);
         let as_extreme = (0..permutations)
-            .filter(|_| shuffled() >= threshold)
+            .filter(|_| shuffled_share() >= threshold)
             .count() as u32;
         Self {
-            statistic,
+            statistic: (share / df1) / ((1.0 - share) / df2),
             df1,
             df2,
             permutations,
@@ -80,7 +83,7 @@ pub fn permutation_anova(
         .iter_mut()
         .for_each(|value| *value = total.mean.deviation(*value));
     let sizes: Vec<usize> = groups.iter().map(<[f64]>::len).collect();
-    let f = |values: &[f64]| {
+    let share = |values: &[f64]| {
         let mut rest = values;
         let mut between = 0.0;
         for &size in &sizes {
@@ -88,17 +91,17 @@ pub fn permutation_anova(
             rest = others;
             between += own.iter().sum::<f64>().powi(2) / size as f64;
         }
-        // Groups that are all constant leave nothing within: an infinite ratio.
-        let within = (total.square - between).max(0.0);
-        (between / df1) / (within / df2)
+        (between / total.square).min(1.0)
     };
+    let observed = share(&values);
     let mut shuffler = Shuffler::new(seed);
     Ok(PermutationTest::run(
-        (f(&values), df1, df2),
+        observed,
+        (df1, df2),
         permutations,
         || {
             shuffler.shuffle(&mut values);
-            f(&values)
+            share(&values)
         },
     ))
 }
@@ -145,20 +148,21 @@ pub fn freedman_lane(
     }
     // The fit of the smaller model lies in both spaces, so adding it back to the
     // shuffled residuals would change neither sum of squares.
-    let f = |shuffled: &[f64]| -> Result<f64, SampleError> {
+    let share = |shuffled: &[f64]| -> Result<f64, SampleError> {
         let rest = smaller.residuals(shuffled)?;
         let without = sum_of_squares(rest.iter().copied());
         let with = sum_of_squares(larger.residuals(&rest)?.into_iter());
-        Ok(((without - with).max(0.0) / df1) / (with / df2))
+        Ok((1.0 - with / without).max(0.0))
     };
-    let observed = f(&residuals)?;
+    let observed = share(&residuals)?;
     let mut shuffler = Shuffler::new(seed);
     Ok(PermutationTest::run(
-        (observed, df1, df2),
+        observed,
+        (df1, df2),
         permutations,
         || {
             shuffler.shuffle(&mut residuals);
-            f(&residuals).expect("a shuffle keeps the length")
+            share(&residuals).expect("a shuffle keeps the length")
         },
     ))
 }

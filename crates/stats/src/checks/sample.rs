@@ -48,7 +48,7 @@ pub enum SampleError {
         value: f64,
     },
     /// The square of a value, or a sum of squares, could overflow.
-    #[error("value {index} is {value}; the test needs values within ±{LARGEST:e}")]
+    #[error("value {index} is {value:e}; the test needs values within ±{LARGEST:e}")]
     TooLarge {
         /// The index of the value, counted through all groups in order.
         index: usize,
@@ -82,6 +82,12 @@ pub enum SampleError {
     ErrorDf {
         /// The degrees of freedom given.
         df: f64,
+    },
+    /// The error mean square of a model cannot be compared with.
+    #[error("the error mean square is {value}, but it must be positive and finite")]
+    ErrorMeanSquare {
+        /// The value given.
+        value: f64,
     },
     /// The confidence level is not between zero and one.
     #[error("confidence level {level} is not between 0 and 1")]

@@ -4,7 +4,8 @@ use super::layout::Layout;
 use super::limits::{Limit, Limits};
 use paceline_model::RunId;
 use rustix::fd::OwnedFd;
-use rustix::fs::{FlockOperation, flock};
+use rustix::fs::{FlockOperation, flock, fstat, stat};
+use rustix::io::Errno;
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Write};
@@ -444,6 +445,12 @@ fn sweep(family: &Path) {
 fn lock(group: &Path) -> rustix::io::Result<OwnedFd> {
     let directory = crate::source::open(group)?;
     flock(&directory, FlockOperation::NonBlockingLockExclusive)?;
+    // Between the two steps it may have been swept away: the lock would then
+    // be on a directory that has no name any more.
+    let (locked, named) = (fstat(&directory)?, stat(group)?);
+    if (locked.st_dev, locked.st_ino) != (named.st_dev, named.st_ino) {
+        return Err(Errno::NOENT);
+    }
     Ok(directory)
 }
 

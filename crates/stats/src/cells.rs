@@ -23,11 +23,6 @@ impl Cells {
         Cells::by(frame, &all, frame.len())
     }
 
-    /// Groups the rows by some of the variables.
-    pub(crate) fn by_variables(frame: &ModelFrame, variables: &[usize]) -> Cells {
-        Cells::by(frame, variables, frame.len())
-    }
-
     /// Groups all rows if that leaves at most a quarter as many cells, judging
     /// by the first rows whether trying is worthwhile.
     pub(crate) fn if_repetitive(frame: &ModelFrame) -> Option<Cells> {
@@ -51,20 +46,20 @@ impl Cells {
         let mut cells = 1_usize;
         for &variable in variables {
             let mut numbered: HashMap<(u32, u64), u32, QuickHash> = HashMap::default();
-            let mut refine = |row: usize, value: u64, of_row: &mut [u32]| {
+            let mut refine = |cell: &mut u32, value: u64| {
                 let next = numbered.len() as u32;
-                of_row[row] = *numbered.entry((of_row[row], value)).or_insert(next);
+                *cell = *numbered.entry((*cell, value)).or_insert(next);
             };
             match frame.variables()[variable].data() {
                 VariableData::Numeric { values, .. } => {
-                    for row in 0..rows {
+                    for (cell, value) in of_row.iter_mut().zip(values) {
                         // Adding zero makes -0.0 and 0.0 one value.
-                        refine(row, (values[row] + 0.0).to_bits(), &mut of_row);
+                        refine(cell, (value + 0.0).to_bits());
                     }
                 }
                 VariableData::Categorical { codes, .. } => {
-                    for row in 0..rows {
-                        refine(row, u64::from(codes[row]), &mut of_row);
+                    for (cell, &code) in of_row.iter_mut().zip(codes) {
+                        refine(cell, u64::from(code));
                     }
                 }
             }

@@ -92,7 +92,7 @@ pub struct Effect {
     /// Its standard error and interval; `None` where no degree of freedom is left
     /// for error.
     pub interval: Option<EffectInterval>,
-    /// Other terms that this design cannot tell from it, lowest order first.
+    /// Other terms, up to the fourth order, that this design cannot tell from it.
     pub aliases: Vec<SignedTerm>,
 }
 
@@ -121,10 +121,11 @@ pub struct SignedTerm {
 /// The effects of a two-level design.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Effects {
-    /// One per distinguishable term up to the order asked for: of several terms
-    /// that share a column, the lowest-order one stands for all.
+    /// One per distinguishable term asked for: of several terms that share a
+    /// column, the first stands for all.
     pub effects: Vec<Effect>,
-    /// Terms whose column never varies: the defining relation of a fraction.
+    /// Terms of up to the fourth order whose column never varies: words of the
+    /// defining relation of a fraction.
     pub defining: Vec<SignedTerm>,
     /// The mean response in the coded design.
     pub mean: f64,
@@ -176,6 +177,24 @@ impl Effects {
         order: usize,
         confidence: f64,
     ) -> Result<Effects, EffectsError> {
+        let terms = match factors.len() <= MOST_FACTORS {
+            true => terms_up_to(factors.len(), order),
+            false => Vec::new(),
+        };
+        Effects::of_terms(factors, &terms, response, confidence)
+    }
+
+    /// Estimates the effects of these terms, each a set of factor indices.
+    ///
+    /// # Errors
+    ///
+    /// As [`Effects::estimate`].
+    pub fn of_terms(
+        factors: &[CodedFactor],
+        terms: &[Vec<usize>],
+        response: &[f64],
+        confidence: f64,
+    ) -> Result<Effects, EffectsError> {
         if factors.is_empty() {
             return Err(EffectsError::NoFactors);
         }
@@ -192,7 +211,7 @@ impl Effects {
             });
         }
         let settings = Settings::of(factors, response);
-        let structure = settings.alias_structure(factors, order);
+        let structure = settings.alias_structure(factors.len(), terms);
         Ok(settings.solve(factors, structure, confidence))
     }
 }
@@ -266,12 +285,30 @@ impl Settings {
             .collect()
     }
 
-    fn alias_structure(&self, factors: &[CodedFactor], order: usize) -> Structure {
+    fn alias_structure(&self, factors: usize, terms: &[Vec<usize>]) -> Structure {
+        // The wanted terms come first, so that each alias set is named by one of
+        // them; the others only join sets.
+        let wanted: Vec<Vec<usize>> = terms
+            .iter()
+            .map(|term| {
+                let mut term = term.clone();
+                term.sort_unstable();
+                term
+            })
+            .collect();
+        let others = terms_up_to(factors, HIGHEST_ALIAS)
+            .into_iter()
+            .filter(|term| !wanted.contains(term));
+        let all: Vec<(Vec<usize>, bool)> = wanted
+            .iter()
+            .map(|term| (term.clone(), true))
+            .chain(others.map(|term| (term, false)))
+            .collect();
         let mut sets: Vec<AliasSet> = Vec::new();
         let mut defining = Vec::new();
         // Columns are compared up to sign: the first run's sign is divided out.
         let mut known: HashMap<Vec<bool>, usize> = HashMap::new();
-        for term in terms_up_to(factors.len(), order.max(HIGHEST_ALIAS)) {
+        for (term, estimated) in all {
             let column = self.column(&term);
             let first = column[0];
             let key: Vec<bool> = column.iter().map(|value| value * first > 0.0).collect();
@@ -285,7 +322,7 @@ impl Settings {
                     let negative = set.column[0] * first < 0.0;
                     set.aliases.push((term, negative));
                 }
-                None if term.len() <= order => {
+                None if estimated => {
                     known.insert(key, sets.len());
                     sets.push(AliasSet {
                         factors: term,

@@ -1,5 +1,7 @@
 //! What holds for every model, checked on random ones.
 
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use paceline_stats::anova::{Anova, AnovaType};
 use paceline_stats::fit::{FitOptions, Precision, fit};
 use paceline_stats::formula::{Formula, FrameOptions, ModelFrame};

@@ -279,11 +279,19 @@ impl<'a> Expander<'a, '_> {
         }
     }
 
-    /// The formula's text at a place, without blanks.
+    /// The formula's text at a place, without blanks outside quotes.
     fn text(&self, span: Span) -> String {
+        let mut quote = None;
         self.source[span.start..span.end]
             .chars()
-            .filter(|c| !c.is_whitespace())
+            .filter(|&c| {
+                match quote {
+                    Some(open) if c == open => quote = None,
+                    None if matches!(c, '`' | '"' | '\'') => quote = Some(c),
+                    _ => {}
+                }
+                quote.is_some() || !c.is_whitespace()
+            })
             .collect()
     }
 }

@@ -206,13 +206,31 @@ impl ModelFrame {
         }
     }
 
-    /// The same data with only these terms, by index into [`ModelFrame::terms`].
-    pub(crate) fn with_terms(&self, keep: &[usize]) -> ModelFrame {
+    /// The same model with every numeric variable measured from the middle of
+    /// its range, which takes the collinearity of interactions with their main
+    /// effects away where the design itself has none.
+    pub(crate) fn centred(&self) -> ModelFrame {
+        let variables = self
+            .variables
+            .iter()
+            .map(|variable| match &variable.data {
+                VariableData::Categorical { .. } => variable.clone(),
+                VariableData::Numeric { values, .. } => {
+                    let low = values.iter().copied().fold(f64::INFINITY, f64::min);
+                    let high = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+                    let middle = f64::midpoint(low, high);
+                    Variable {
+                        label: variable.label.clone(),
+                        data: VariableData::Numeric {
+                            values: values.iter().map(|value| value - middle).collect(),
+                            low: Vec::new(),
+                        },
+                    }
+                }
+            })
+            .collect();
         ModelFrame {
-            terms: keep
-                .iter()
-                .map(|&index| self.terms[index].clone())
-                .collect(),
+            variables,
             ..self.clone()
         }
     }

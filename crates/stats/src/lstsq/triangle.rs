@@ -165,11 +165,10 @@ impl<S: Scalar> Elimination<S> {
     pub(crate) fn solve_upper(&self, rhs: &[S]) -> Vec<S> {
         let mut x = rhs[..self.rank()].to_vec();
         for row in (0..self.rank()).rev() {
-            x[row] = x[row] / self.entry(row, row);
-            let value = x[row];
-            for above in 0..row {
-                x[above] = x[above] - self.entry(above, row) * value;
-            }
+            let value = x[row] / self.entry(row, row);
+            x[row] = value;
+            let above = &self.triangle[row * self.stride..row * self.stride + row];
+            S::subtract_multiple(&mut x[..row], value, above);
         }
         x
     }

@@ -20,7 +20,7 @@
 mod autocorrelation;
 mod column_space;
 mod correlation;
-mod effects;
+mod lenth;
 mod means;
 mod multiplicity;
 mod normality;
@@ -33,7 +33,7 @@ mod spread;
 
 pub use autocorrelation::{DurbinWatson, DurbinWatsonMethod, durbin_watson};
 pub use correlation::{Correlation, pearson, spearman};
-pub use effects::{Lenth, LenthEffect, half_normal_quantiles, lenth};
+pub use lenth::{Lenth, LenthEffect, half_normal_quantiles, lenth};
 pub use means::{MeanDifference, one_way_anova, welch_anova, welch_t};
 pub use multiplicity::{NotAProbability, benjamini_hochberg, bonferroni, holm};
 pub use normality::{NormalityTest, anderson_darling, shapiro_wilk};

@@ -64,6 +64,10 @@ impl Cells {
                 }
             }
             cells = numbered.len();
+            // Once every row is its own cell, further variables split nothing.
+            if cells == rows {
+                break;
+            }
         }
         if rows == 0 {
             cells = 0;

@@ -3,6 +3,8 @@
 use paceline_dist::StudentT;
 
 use crate::fit::Fit;
+use crate::lstsq::Scalar;
+use crate::parallel::in_chunks;
 
 /// The influence of every row, in the order of the frame.
 #[derive(Clone, Debug, PartialEq)]
@@ -113,33 +115,43 @@ fn leverage(fit: &Fit<'_>) -> Vec<f64> {
     const BLOCK: usize = 256;
     let matrix = fit.matrix();
     let columns = matrix.columns().len();
-    let rows = fit.observations();
-    let mut leverage = Vec::with_capacity(rows);
-    let mut buffer = vec![0.0; BLOCK * columns];
-    for start in (0..rows).step_by(BLOCK) {
-        let indices: Vec<u32> = (start..(start + BLOCK).min(rows))
-            .map(|row| row as u32)
-            .collect();
-        let count = indices.len();
-        let block = &mut buffer[..count * columns];
-        matrix.fill::<f64>(&indices, block);
-        let mut sums = vec![0.0; count];
-        let mut product = vec![0.0; count];
-        for inverse in &fit.solution.scaled_inverse {
-            product.fill(0.0);
-            for (&column, &factor) in fit.solution.independent.iter().zip(inverse) {
-                if factor != 0.0 {
-                    let values = &block[column * count..(column + 1) * count];
-                    for (product, value) in product.iter_mut().zip(values) {
-                        *product += factor * value;
-                    }
-                }
-            }
-            for (sum, product) in sums.iter_mut().zip(&product) {
-                *sum += product * product;
+    let chunks = in_chunks(fit.observations(), |range| {
+        let mut leverage = Vec::with_capacity(range.len());
+        let mut buffer = vec![0.0; BLOCK * columns];
+        for start in range.clone().step_by(BLOCK) {
+            let indices: Vec<u32> = (start..(start + BLOCK).min(range.end))
+                .map(|row| row as u32)
+                .collect();
+            let block = &mut buffer[..indices.len() * columns];
+            matrix.fill::<f64>(&indices, block);
+            leverage.extend(block_leverage(fit, block, indices.len()));
+        }
+        leverage
+    });
+    chunks.concat()
+}
+
+/// The leverage of the rows of one column-major block.
+fn block_leverage(fit: &Fit<'_>, block: &[f64], rows: usize) -> Vec<f64> {
+    let mut leverage = vec![0.0; rows];
+    let mut product = vec![0.0; rows];
+    for inverse in &fit.solution.scaled_inverse {
+        product.fill(0.0);
+        for (&column, &factor) in fit.solution.independent.iter().zip(inverse) {
+            if factor != 0.0 {
+                f64::subtract_multiple(
+                    &mut product,
+                    -factor,
+                    &block[column * rows..(column + 1) * rows],
+                );
             }
         }
-        leverage.extend(sums.into_iter().map(|h| h.min(1.0)));
+        for (sum, product) in leverage.iter_mut().zip(&product) {
+            *sum += product * product;
+        }
+    }
+    for h in &mut leverage {
+        *h = h.min(1.0);
     }
     leverage
 }

@@ -27,8 +27,12 @@ impl LackOfFit {
     /// The test, if there are replicates and the model does not already have a
     /// parameter for every distinct setting.
     pub fn of(fit: &Fit<'_>) -> Option<LackOfFit> {
+        LackOfFit::within(fit, &Cells::of(fit.matrix().frame()))
+    }
+
+    /// The test, given the cells of the fit's frame.
+    pub(crate) fn within(fit: &Fit<'_>, cells: &Cells) -> Option<LackOfFit> {
         let frame = fit.matrix().frame();
-        let cells = Cells::of(frame);
         let pure_df = frame.len() - cells.len();
         let df = cells.len().checked_sub(fit.rank()).filter(|&df| df > 0)?;
         if pure_df == 0 {

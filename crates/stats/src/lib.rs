@@ -51,5 +51,6 @@ pub mod influence;
 pub mod lack_of_fit;
 mod lstsq;
 pub mod matrix;
+mod parallel;
 mod spelling;
 pub mod table;

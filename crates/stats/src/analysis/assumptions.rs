@@ -74,6 +74,7 @@ pub enum Verdict {
 /// What the panel looks at.
 pub(super) struct Evidence<'a> {
     pub(super) fit: &'a Fit<'a>,
+    pub(super) cells: &'a Cells,
     /// The run order of every row of the table.
     pub(super) run_order: Option<&'a [f64]>,
     pub(super) variance_inflation: &'a [VarianceInflation],
@@ -86,7 +87,7 @@ pub(super) struct Evidence<'a> {
 pub(super) fn panel(evidence: &Evidence<'_>) -> Vec<Assumption> {
     vec![
         normality(evidence.fit.residuals(), evidence.level),
-        equal_variances(evidence.fit, evidence.level),
+        equal_variances(evidence.fit, evidence.cells, evidence.level),
         constant_spread(evidence.fit, evidence.level),
         independence(evidence),
         collinearity(evidence),
@@ -193,10 +194,20 @@ pub(super) fn normality(residuals: &[f64], level: f64) -> Assumption {
 }
 
 /// Bartlett, Levene and Brown–Forsythe on the response between cells.
-pub(super) fn equal_variances(fit: &Fit<'_>, level: f64) -> Assumption {
+pub(super) fn equal_variances(fit: &Fit<'_>, cells: &Cells, level: f64) -> Assumption {
     let kind = AssumptionKind::EqualVariances;
+    let unreplicated = || {
+        not_checked(
+            kind,
+            "equal variances between cells were not checked: too few settings are replicated"
+                .to_owned(),
+            "replicate runs to learn how much the response varies at equal settings",
+        )
+    };
     let frame = fit.matrix().frame();
-    let cells = Cells::of(frame);
+    if cells.len() == frame.len() {
+        return unreplicated();
+    }
     let groups: Vec<Vec<f64>> = cells
         .groups(frame.response_values())
         .into_iter()
@@ -206,14 +217,7 @@ pub(super) fn equal_variances(fit: &Fit<'_>, level: f64) -> Assumption {
     let checked = Groups::new(&slices).and_then(|groups| Ok((groups, brown_forsythe(&groups)?)));
     let (groups, decisive) = match checked {
         Ok(checked) => checked,
-        Err(_) => {
-            return not_checked(
-                kind,
-                "equal variances between cells were not checked: too few settings are replicated"
-                    .to_owned(),
-                "replicate runs to learn how much the response varies at equal settings",
-            );
-        }
+        Err(_) => return unreplicated(),
     };
     let mut results = vec![CheckResult {
         test: "Brown–Forsythe",

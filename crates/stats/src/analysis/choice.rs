@@ -268,6 +268,9 @@ fn with_interactions(
     let mut formula = format!("{left} ~ ({})^2", names.join(" + "));
     let mut notes = Vec::new();
     let mut chosen = frame(&formula, table, options)?;
+    if supported_by_sample(&chosen, options) {
+        return Ok(Interactions::kept(formula, chosen, notes));
+    }
     let matrix = ModelMatrix::new(&chosen, Contrast::Treatment);
     match fit(&matrix, &fit_options(options)) {
         Err(FitError::NoResidualDegrees { parameters, runs }) => {
@@ -301,14 +304,32 @@ fn with_interactions(
             }
         }
     }
-    notes.push(format!(
-        "the model was chosen: main effects and two-factor interactions ({formula})"
-    ));
-    Ok(Interactions::Kept(Model {
-        formula,
-        frame: chosen,
-        notes,
-    }))
+    Ok(Interactions::kept(formula, chosen, notes))
+}
+
+impl Interactions {
+    fn kept(formula: String, frame: ModelFrame, mut notes: Vec<String>) -> Interactions {
+        notes.push(format!(
+            "the model was chosen: main effects and two-factor interactions ({formula})"
+        ));
+        Interactions::Kept(Model {
+            formula,
+            frame,
+            notes,
+        })
+    }
+}
+
+/// Whether a sample of a large table already tells all columns apart; the whole
+/// table then does too, and need not be fitted twice.
+fn supported_by_sample(frame: &ModelFrame, options: &AnalysisOptions<'_>) -> bool {
+    const SAMPLE: usize = 10_000;
+    if frame.len() < 10 * SAMPLE {
+        return false;
+    }
+    let sample = frame.every(frame.len() / SAMPLE);
+    let matrix = ModelMatrix::new(&sample, Contrast::Treatment);
+    fit(&matrix, &fit_options(options)).is_ok_and(|fit| fit.aliases().is_empty())
 }
 
 /// A term of a chosen model as a formula writes it.

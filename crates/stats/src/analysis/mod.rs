@@ -26,6 +26,7 @@ pub use recommendation::{
 
 use crate::anova::{Anova, AnovaType};
 use crate::box_cox::BoxCox;
+use crate::cells::Cells;
 use crate::checks::{Lenth, lenth};
 use crate::collinearity::{VarianceInflation, variance_inflation};
 use crate::effects::{CodedFactor, Effects};
@@ -268,7 +269,8 @@ pub fn analyze(
     let outliers = influence
         .as_ref()
         .map_or_else(Vec::new, |i| i.outliers(1.0 - options.confidence));
-    let lack_of_fit = LackOfFit::of(&fitted);
+    let cells = Cells::of(&model.frame);
+    let lack_of_fit = LackOfFit::within(&fitted, &cells);
     let box_cox = (fitted.observations() <= MOST_ROWS_FOR_BOX_COX)
         .then(|| BoxCox::of(&fitted).ok())
         .flatten();
@@ -276,10 +278,11 @@ pub fn analyze(
     let effects = coded
         .as_ref()
         .and_then(|design| design.effects(model.frame.response_values(), options.confidence));
-    let lenth = unreplicated(&model.frame, coded.as_ref(), options.confidence);
+    let lenth = unreplicated(&model.frame, &cells, coded.as_ref(), options.confidence);
     let variance_inflation = variance_inflation(&fitted);
     let assumptions = assumptions::panel(&assumptions::Evidence {
         fit: &fitted,
+        cells: &cells,
         run_order: run_order.as_deref(),
         variance_inflation: &variance_inflation,
         influence: influence.as_ref(),
@@ -289,6 +292,7 @@ pub fn analyze(
     });
     let recommendation = recommendation::recommend(&recommendation::Case {
         fit: &fitted,
+        cells: &cells,
         assumptions: &assumptions,
         box_cox: box_cox.as_ref(),
         coded: coded.as_ref(),
@@ -463,11 +467,11 @@ fn coded_design(table: &Table, frame: &ModelFrame) -> Option<CodedDesign> {
 /// Lenth's analysis of all effects of a two-level design without replicates.
 fn unreplicated(
     frame: &ModelFrame,
+    cells: &Cells,
     design: Option<&CodedDesign>,
     confidence: f64,
 ) -> Option<(Effects, Lenth)> {
     let design = design?;
-    let cells = crate::cells::Cells::of(frame);
     if cells.len() < frame.len() {
         return None;
     }

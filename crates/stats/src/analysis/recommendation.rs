@@ -86,6 +86,7 @@ pub struct PermutationResult {
 
 pub(super) struct Case<'a> {
     pub(super) fit: &'a Fit<'a>,
+    pub(super) cells: &'a Cells,
     pub(super) assumptions: &'a [Assumption],
     pub(super) box_cox: Option<&'a BoxCox>,
     pub(super) coded: Option<&'a CodedDesign>,
@@ -116,7 +117,7 @@ pub(super) fn recommend(case: &Case<'_>) -> Recommendation {
     if let Some(transformed) = transformed(case) {
         return transformed.recommendation(broken);
     }
-    if let Some(groups) = one_way(case.fit.matrix().frame()) {
+    if let Some(groups) = one_way(case.fit.matrix().frame(), case.cells) {
         let slices: Vec<&[f64]> = groups.iter().map(Vec::as_slice).collect();
         if let Some(recommendation) = compare_groups(&slices, not_normal, broken) {
             return recommendation;
@@ -166,7 +167,7 @@ fn transformed(case: &Case<'_>) -> Option<TransformedResult> {
     let level = 1.0 - case.options.confidence;
     let assumptions = vec![
         normality(fitted.residuals(), level),
-        equal_variances(&fitted, level),
+        equal_variances(&fitted, case.cells, level),
     ];
     let statistic = |panel: &[Assumption], kind| {
         let assumption = panel.iter().find(|a| a.kind == kind)?;
@@ -246,10 +247,10 @@ impl TransformedResult {
 }
 
 /// The groups of a model with a single categorical factor.
-fn one_way(frame: &ModelFrame) -> Option<Vec<Vec<f64>>> {
+fn one_way(frame: &ModelFrame, cells: &Cells) -> Option<Vec<Vec<f64>>> {
     match (frame.variables(), frame.terms()) {
         ([only], [_]) if only.coding() == Coding::Categorical && frame.has_intercept() => {
-            Some(Cells::of(frame).groups(frame.response_values()))
+            Some(cells.groups(frame.response_values()))
         }
         _ => None,
     }

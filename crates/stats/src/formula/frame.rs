@@ -206,6 +206,36 @@ impl ModelFrame {
         }
     }
 
+    /// The same model in every `step`-th row only.
+    pub(crate) fn every(&self, step: usize) -> ModelFrame {
+        let thin = |variable: &Variable| Variable {
+            label: variable.label.clone(),
+            data: match &variable.data {
+                VariableData::Numeric { values, low } => VariableData::Numeric {
+                    values: values.iter().copied().step_by(step).collect(),
+                    low: low.iter().copied().step_by(step).collect(),
+                },
+                VariableData::Categorical {
+                    levels,
+                    codes,
+                    contrast,
+                } => VariableData::Categorical {
+                    levels: levels.clone(),
+                    codes: codes.iter().copied().step_by(step).collect(),
+                    contrast: *contrast,
+                },
+            },
+        };
+        ModelFrame {
+            response: thin(&self.response),
+            variables: self.variables.iter().map(thin).collect(),
+            terms: self.terms.clone(),
+            intercept: self.intercept,
+            rows: self.rows.iter().copied().step_by(step).collect(),
+            dropped: self.dropped,
+        }
+    }
+
     /// The same model with every numeric variable measured from the middle of
     /// its range, which takes the collinearity of interactions with their main
     /// effects away where the design itself has none.

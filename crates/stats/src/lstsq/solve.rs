@@ -1,14 +1,12 @@
 //! From a model matrix and a response to coefficients and residuals.
 
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
-
 use super::double_double::DoubleDouble;
 use super::scalar::Scalar;
 use super::triangle::{Elimination, Triangle, eliminate};
 use crate::cells::Cells;
 use crate::formula::VariableData;
 use crate::matrix::{ModelMatrix, scale_of};
+use crate::parallel::in_chunks;
 
 /// The precision of the factorisation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -92,9 +90,6 @@ impl Factored {
     }
 }
 
-/// Rows handed to one worker at a time. Fixed, so that the order of additions,
-/// and with it every bit of the result, does not depend on the number of cores.
-const CHUNK: usize = 32_768;
 /// Rows folded into a triangle at a time; a block stays in the cache.
 const BLOCK: usize = 256;
 /// Up to this many rows times squared columns, 32 digits cost next to nothing.
@@ -436,41 +431,6 @@ impl<'a> Problem<'a> {
         let ones = self.matrix.columns().len();
         !self.extra_ones() || factored.added(independent, &[ones]).1 == 0
     }
-}
-
-/// Applies `work` to consecutive ranges of at most [`CHUNK`] rows, on as many
-/// threads as there are cores, and returns the results in order.
-fn in_chunks<T: Send>(rows: usize, work: impl Fn(std::ops::Range<usize>) -> T + Sync) -> Vec<T> {
-    let chunks = rows.div_ceil(CHUNK).max(1);
-    let range = |chunk: usize| chunk * CHUNK..((chunk + 1) * CHUNK).min(rows);
-    let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    if chunks == 1 || threads == 1 {
-        return (0..chunks).map(|chunk| work(range(chunk))).collect();
-    }
-    let next = AtomicUsize::new(0);
-    let results: Vec<Mutex<Option<T>>> = (0..chunks).map(|_| Mutex::new(None)).collect();
-    std::thread::scope(|scope| {
-        for _ in 0..threads.min(chunks) {
-            scope.spawn(|| {
-                loop {
-                    let chunk = next.fetch_add(1, Ordering::Relaxed);
-                    let Some(slot) = results.get(chunk) else {
-                        break;
-                    };
-                    let result = work(range(chunk));
-                    *slot.lock().expect("a worker holds the lock only to store") = Some(result);
-                }
-            });
-        }
-    });
-    results
-        .into_iter()
-        .map(|slot| {
-            slot.into_inner()
-                .expect("a worker holds the lock only to store")
-                .expect("every chunk was taken by a worker")
-        })
-        .collect()
 }
 
 /// The mean, correctly rounded but for the last place.

@@ -8,4 +8,7 @@
 //! report's business.
 
 pub mod diagnose;
+pub mod least_squares;
+pub mod predict;
 pub mod queue;
+pub mod runs;

@@ -1,0 +1,366 @@
+//! A fitted predictor with its intervals.
+
+use super::FitPredictorError;
+use super::compare::{Comparison, Judging, OutOfFold, choose, judge};
+use super::conformal::{IntervalMethod, Residuals};
+use super::encode::{Encoding, Style};
+use super::fitted::{Fitted, Kind};
+use super::region::{Outside, Region, widening};
+use super::role::Roles;
+use super::scale::Scale;
+use super::training::Training;
+use crate::runs::Runs;
+use paceline_learn::Threads;
+use thiserror::Error;
+
+/// The fewest trials from which errors on unseen trials can be judged.
+pub(crate) const LEAST_TRIALS: usize = 5;
+
+/// Which predictor to use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Choice {
+    /// The one that predicts unseen trials best.
+    #[default]
+    Auto,
+    /// This one.
+    Only(Kind),
+}
+
+/// How predictors are fitted and judged.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PredictOptions {
+    /// Which predictor to use.
+    pub choice: Choice,
+    /// The coverage at which the comparison judges intervals; between 0 and 1.
+    pub coverage: f64,
+    /// Which factor plays which part; found by name if `None`.
+    pub roles: Option<Roles>,
+    /// The seed of folds, forests and restarts.
+    pub seed: u64,
+    /// How many threads may be used; results do not depend on it.
+    pub threads: Threads,
+}
+
+impl Default for PredictOptions {
+    fn default() -> Self {
+        Self {
+            choice: Choice::Auto,
+            coverage: 0.95,
+            roles: None,
+            seed: 1,
+            threads: Threads::ONE,
+        }
+    }
+}
+
+/// Why there is no predictor.
+#[derive(Debug, Clone, PartialEq, Error)]
+pub enum PredictorError {
+    /// The table has no such response.
+    #[error("there is no response `{name}`; the responses are {known}")]
+    UnknownResponse {
+        /// What was asked for.
+        name: String,
+        /// All responses, separated by commas.
+        known: String,
+    },
+    /// Errors on unseen trials cannot be judged.
+    #[error("{found} trials are too few to judge a prediction; it needs at least {LEAST_TRIALS}")]
+    TooFewTrials {
+        /// How many trials there are.
+        found: usize,
+    },
+    /// A coverage or confidence is not a probability.
+    #[error("the coverage {0} is not between 0 and 1")]
+    Coverage(f64),
+    /// The named predictor cannot be fitted.
+    #[error("{kind}: {error}")]
+    Fit {
+        /// The predictor.
+        kind: Kind,
+        /// Why not.
+        #[source]
+        error: FitPredictorError,
+    },
+    /// No predictor can be fitted.
+    #[error("no predictor fits this table: {0}")]
+    None(#[source] FitPredictorError),
+}
+
+/// A predictor of one response, with its errors on trials it has not seen.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Predictor {
+    response: String,
+    fitted: Fitted,
+    residuals: Residuals,
+    difficulty: Option<Difficulty>,
+    region: Region,
+    comparison: Comparison,
+    threads: Threads,
+}
+
+/// What is believed of a response before a run: a centre and how wide its errors
+/// are there, on the response's scale.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Belief {
+    centre: f64,
+    width: f64,
+    scale: Scale,
+    /// How the configuration lies outside what was observed; empty inside.
+    pub outside: Vec<Outside>,
+}
+
+/// A predicted value with its interval.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Prediction {
+    /// The predicted value.
+    pub value: f64,
+    /// The lower end of the interval.
+    pub low: f64,
+    /// The upper end of the interval.
+    pub high: f64,
+    /// How the configuration lies outside what was observed; empty inside.
+    pub outside: Vec<Outside>,
+}
+
+impl Predictor {
+    /// Fits a response of a table.
+    pub fn fit(
+        runs: &Runs,
+        response: &str,
+        options: &PredictOptions,
+    ) -> Result<Self, PredictorError> {
+        let values = runs.response(response).ok_or_else(|| {
+            let known: Vec<&str> = runs.response_names().collect();
+            PredictorError::UnknownResponse {
+                name: response.to_owned(),
+                known: known.join(", "),
+            }
+        })?;
+        check_probability(options.coverage)?;
+        let mut trials = runs.trials().to_vec();
+        trials.sort_unstable();
+        trials.dedup();
+        if trials.len() < LEAST_TRIALS {
+            return Err(PredictorError::TooFewTrials {
+                found: trials.len(),
+            });
+        }
+        let roles = options.roles.clone();
+        let roles = roles.unwrap_or_else(|| Roles::by_name(runs.factors()));
+        let data = Training::new(
+            runs.factors(),
+            &roles,
+            runs.settings(),
+            values,
+            runs.trials(),
+        );
+        let judging = Judging {
+            coverage: options.coverage,
+            seed: options.seed,
+            threads: options.threads,
+        };
+        let (comparison, found) = match options.choice {
+            Choice::Auto => choose(&data, judging).map_err(PredictorError::None)?,
+            Choice::Only(kind) => {
+                judge(kind, &data, judging).map_err(|error| PredictorError::Fit { kind, error })?
+            }
+        };
+        let kind = comparison.chosen;
+        let fitted = Fitted::fit(kind, &data, options.seed, options.threads)
+            .map_err(|error| PredictorError::Fit { kind, error })?;
+        let (residuals, difficulty) = errors(&data, &found, trials.len(), options.coverage);
+        Ok(Self {
+            response: response.to_owned(),
+            fitted,
+            residuals,
+            difficulty,
+            region: Region::of(runs.factors(), runs.settings()),
+            comparison,
+            threads: options.threads,
+        })
+    }
+
+    /// The response that is predicted.
+    pub fn response(&self) -> &str {
+        &self.response
+    }
+
+    /// The predictor that is used.
+    pub fn kind(&self) -> Kind {
+        self.comparison.chosen
+    }
+
+    /// How the predictors compare and why this one is used.
+    pub fn comparison(&self) -> &Comparison {
+        &self.comparison
+    }
+
+    /// Whether intervals rest on ranks or on Student's t.
+    pub fn method(&self, coverage: f64) -> IntervalMethod {
+        self.residuals.method(coverage)
+    }
+
+    /// Whether intervals are wider where neighbouring trials were missed by more.
+    pub fn is_locally_scaled(&self) -> bool {
+        self.difficulty.is_some()
+    }
+
+    /// How busy the queue model says the disk is; `None` for other predictors.
+    pub fn disk_utilisation(&self, configuration: &[f64]) -> Option<f64> {
+        match &self.fitted {
+            Fitted::Queue(model) => Some(model.disk_utilisation(configuration)),
+            _ => None,
+        }
+    }
+
+    /// The law that a scaling predictor settled on.
+    pub fn scaling_law(&self) -> Option<super::ScalingLaw> {
+        match &self.fitted {
+            Fitted::Scaling(model) => Some(model.law()),
+            _ => None,
+        }
+    }
+
+    /// What is believed of each configuration.
+    pub fn beliefs<C: AsRef<[f64]>>(&self, configurations: &[C]) -> Vec<Belief> {
+        let at: Vec<&[f64]> = configurations.iter().map(AsRef::as_ref).collect();
+        let scale = self.fitted.scale();
+        let values = self.fitted.predict_all(&at, self.threads);
+        at.iter()
+            .zip(values)
+            .map(|(configuration, value)| {
+                let outside = self.region.outside(configuration);
+                let local = self
+                    .difficulty
+                    .as_ref()
+                    .map_or(1.0, |d| d.at(configuration));
+                Belief {
+                    centre: scale.to(value),
+                    width: local * widening(&outside),
+                    scale,
+                    outside,
+                }
+            })
+            .collect()
+    }
+
+    /// Predicts one configuration with an interval of that coverage.
+    pub fn predict(&self, configuration: &[f64], coverage: f64) -> Prediction {
+        let belief = &self.beliefs(&[configuration])[0];
+        self.interval(belief, coverage)
+    }
+
+    /// A belief as a value and an interval of that coverage.
+    pub fn interval(&self, belief: &Belief, coverage: f64) -> Prediction {
+        let half = self.residuals.half_width(coverage) * belief.width;
+        Prediction {
+            value: belief.scale.back(belief.centre),
+            low: belief.scale.back(belief.centre - half),
+            high: belief.scale.back(belief.centre + half),
+            outside: belief.outside.clone(),
+        }
+    }
+
+    /// The probability that a run's response is at most `limit`.
+    pub fn at_most(&self, belief: &Belief, limit: f64) -> f64 {
+        let bound = (belief.scale.to(limit) - belief.centre) / belief.width;
+        self.residuals.at_most(bound)
+    }
+
+    /// The probability that a run's response is at least `limit`.
+    pub fn at_least(&self, belief: &Belief, limit: f64) -> f64 {
+        let bound = (belief.scale.to(limit) - belief.centre) / belief.width;
+        self.residuals.at_least(bound)
+    }
+}
+
+impl Belief {
+    /// The predicted value.
+    pub fn value(&self) -> f64 {
+        self.scale.back(self.centre)
+    }
+}
+
+pub(crate) fn check_probability(value: f64) -> Result<(), PredictorError> {
+    if value > 0.0 && value < 1.0 {
+        Ok(())
+    } else {
+        Err(PredictorError::Coverage(value))
+    }
+}
+
+/// How far neighbouring trials were missed, relative to all.
+#[derive(Debug, Clone, PartialEq)]
+struct Difficulty {
+    encoding: Encoding,
+    /// Features of each trial and how far it was missed, relative to all.
+    trials: Vec<(Vec<f64>, f64)>,
+}
+
+/// How many trials around a configuration say how hard it is.
+const NEIGHBOURS: usize = 8;
+
+impl Difficulty {
+    fn new(data: &Training<'_>, residuals: &[f64]) -> Option<Self> {
+        let absolute = Training {
+            response: residuals.iter().map(|r| r.abs()).collect(),
+            ..data.clone()
+        };
+        let (rows, missed) = absolute.means(|r| r);
+        let typical = missed.iter().sum::<f64>() / missed.len() as f64;
+        if rows.len() < 3 * NEIGHBOURS || typical <= 0.0 || !typical.is_finite() {
+            return None;
+        }
+        let encoding = Encoding::new(data.factors, data.roles, &rows, Style::Logarithmic, false);
+        let trials = rows
+            .iter()
+            .zip(missed)
+            .map(|(row, missed)| (encoding.features(row), missed / typical))
+            .collect();
+        Some(Self { encoding, trials })
+    }
+
+    /// Half from the neighbours other than the configuration itself, half from
+    /// all trials: eight residuals alone would scatter too much.
+    fn at(&self, configuration: &[f64]) -> f64 {
+        let here = self.encoding.features(configuration);
+        let mut near: Vec<(f64, f64)> = self
+            .trials
+            .iter()
+            .map(|(features, missed)| {
+                let squares = features.iter().zip(&here).map(|(a, b)| (a - b) * (a - b));
+                (squares.sum::<f64>(), *missed)
+            })
+            .filter(|(distance, _)| *distance > 1e-18)
+            .collect();
+        let count = NEIGHBOURS.min(near.len());
+        near.select_nth_unstable_by(count - 1, |a, b| a.0.total_cmp(&b.0));
+        let local = near[..count].iter().map(|(_, missed)| missed).sum::<f64>() / count as f64;
+        0.5 + 0.5 * local
+    }
+}
+
+/// Residuals, scaled by difficulty if that makes intervals at least a twentieth
+/// narrower on average.
+fn errors(
+    data: &Training<'_>,
+    found: &OutOfFold,
+    trials: usize,
+    coverage: f64,
+) -> (Residuals, Option<Difficulty>) {
+    let freedom = trials as f64 - 1.0;
+    let plain = Residuals::new(found.residuals.clone(), freedom);
+    let Some(difficulty) = Difficulty::new(data, &found.residuals) else {
+        return (plain, None);
+    };
+    let widths: Vec<f64> = data.rows.iter().map(|row| difficulty.at(row)).collect();
+    let pairs = found.residuals.iter().zip(&widths);
+    let scaled = Residuals::new(pairs.map(|(r, width)| r / width).collect(), freedom);
+    let mean = widths.iter().sum::<f64>() / widths.len() as f64;
+    if scaled.half_width(coverage) * mean < 0.95 * plain.half_width(coverage) {
+        (scaled, Some(difficulty))
+    } else {
+        (plain, None)
+    }
+}

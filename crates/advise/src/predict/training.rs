@@ -1,0 +1,91 @@
+//! What a predictor is fitted to.
+
+use super::role::Roles;
+use crate::runs::{Configuration, Factors, key};
+use std::collections::BTreeMap;
+
+/// Settings and one response, with the trial of each row.
+#[derive(Debug, Clone)]
+pub(crate) struct Training<'a> {
+    pub(crate) factors: &'a Factors,
+    pub(crate) roles: &'a Roles,
+    pub(crate) rows: Vec<&'a [f64]>,
+    pub(crate) response: Vec<f64>,
+    pub(crate) trials: Vec<usize>,
+}
+
+impl<'a> Training<'a> {
+    pub(crate) fn new(
+        factors: &'a Factors,
+        roles: &'a Roles,
+        settings: &'a [Configuration],
+        response: &[f64],
+        trials: &[usize],
+    ) -> Self {
+        Self {
+            factors,
+            roles,
+            rows: settings.iter().map(Vec::as_slice).collect(),
+            response: response.to_vec(),
+            trials: trials.to_vec(),
+        }
+    }
+
+    pub(crate) fn select(&self, rows: &[usize]) -> Self {
+        Self {
+            factors: self.factors,
+            roles: self.roles,
+            rows: rows.iter().map(|&row| self.rows[row]).collect(),
+            response: rows.iter().map(|&row| self.response[row]).collect(),
+            trials: rows.iter().map(|&row| self.trials[row]).collect(),
+        }
+    }
+
+    /// How many distinct settings there are.
+    pub(crate) fn settings(&self) -> usize {
+        let mut keys: Vec<Vec<u64>> = self.rows.iter().map(|row| key(row)).collect();
+        keys.sort_unstable();
+        keys.dedup();
+        keys.len()
+    }
+
+    /// Distinct settings with the mean of a quantity over their replicates, in
+    /// order of first appearance.
+    pub(crate) fn means(&self, quantity: impl Fn(f64) -> f64) -> (Vec<&'a [f64]>, Vec<f64>) {
+        let mut places: BTreeMap<Vec<u64>, usize> = BTreeMap::new();
+        let mut rows = Vec::new();
+        let mut sums: Vec<(f64, f64)> = Vec::new();
+        for (row, &response) in self.rows.iter().zip(&self.response) {
+            let place = *places.entry(key(row)).or_insert_with(|| {
+                rows.push(*row);
+                sums.push((0.0, 0.0));
+                rows.len() - 1
+            });
+            sums[place].0 += quantity(response);
+            sums[place].1 += 1.0;
+        }
+        (
+            rows,
+            sums.into_iter().map(|(sum, count)| sum / count).collect(),
+        )
+    }
+
+    pub(crate) fn is_positive(&self) -> bool {
+        self.response.iter().all(|&value| value > 0.0)
+    }
+
+    /// The combination of categories of a configuration, as one number.
+    pub(crate) fn cell(&self, configuration: &[f64]) -> usize {
+        cell(self.factors, configuration)
+    }
+}
+
+/// The combination of categories of a configuration, as one number.
+pub(crate) fn cell(factors: &Factors, configuration: &[f64]) -> usize {
+    let pairs = factors.iter().zip(configuration);
+    pairs
+        .filter(|(factor, _)| factor.is_categorical())
+        .fold(0, |cell, (factor, &value)| {
+            cell * factor.level_count() + value as usize
+        })
+}

@@ -1,0 +1,4 @@
+//! Predicting, picking and suggesting on a cluster whose law is known.
+
+mod cluster;
+mod prediction;

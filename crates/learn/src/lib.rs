@@ -34,7 +34,7 @@
 //! threads, and predictions that take microseconds. The tables here are small,
 //! so the trees are exact: every feature is sorted once for the whole ensemble,
 //! and a node keeps its rows in order by stable partition instead of sorting
-//! again. Trees are stored as flat arrays whose two children lie side by side,
+//! again, unless it considers only a few among many features. Trees are stored as flat arrays whose two children lie side by side,
 //! and a batch is predicted tree by tree over blocks of rows. A forest grown on
 //! factors of few levels cannot tell most candidates of a fine grid apart; such
 //! candidates are predicted once.

@@ -83,7 +83,10 @@ impl GradientBoosting {
     pub fn fit(&self, data: &Dataset, seed: u64) -> Result<GradientBoostingModel, FitError> {
         require_rows(data.rows(), 1)?;
         require_moderate(data.target())?;
-        let columns = Columns::new(data.features());
+        let columns = Columns::new(
+            data.features(),
+            self.shape.max_features(data.features().columns()),
+        );
         let loss = self.params.loss;
         let start = loss.best_constant(data.target());
         let mut residuals: Vec<f64> = data.target().iter().map(|y| y - start).collect();

@@ -69,7 +69,10 @@ impl RandomForestClassifier {
         threads: Threads,
     ) -> Result<RandomForestClassifierModel, FitError> {
         require_rows(data.rows(), 1)?;
-        let columns = Columns::new(data.features());
+        let columns = Columns::new(
+            data.features(),
+            self.shape.max_features(data.features().columns()),
+        );
         let all: Vec<u32> = (0..columns.rows() as u32).collect();
         let grown = threads.map(self.params.trees, |tree| {
             let mut draws = Draws::new(seed, tree as u64);

@@ -84,7 +84,10 @@ impl RandomForest {
     ) -> Result<RandomForestModel, FitError> {
         require_rows(data.rows(), 1)?;
         require_moderate(data.target())?;
-        let columns = Columns::new(data.features());
+        let columns = Columns::new(
+            data.features(),
+            self.shape.max_features(data.features().columns()),
+        );
         let by_target = rows_by_target(data.target());
         let grown = threads.map(self.params.trees, |tree| {
             self.grow(

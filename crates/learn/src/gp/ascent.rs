@@ -1,8 +1,5 @@
 //! Climbing a smooth function within bounds.
 
-/// A function value with its gradient; `None` where it is not defined.
-pub(super) type Evaluation = Option<(f64, Vec<f64>)>;
-
 /// Where the climb ended.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Summit {
@@ -21,14 +18,17 @@ const SUFFICIENT: f64 = 1e-4;
 /// Numerical Optimization, 2nd edition, chapter 6) with backtracking. Steps are
 /// projected into the bounds; coordinates that push against a bound rest.
 ///
-/// `None` if the function is not defined at the start.
-pub(super) fn climb(
+/// `evaluate` returns the value and a way to compute the gradient, which is
+/// asked for only where the climb goes on; `None` where the function is not
+/// defined. The climb is `None` if that is so at the start.
+pub(super) fn climb<G: FnOnce() -> Vec<f64>>(
     start: &[f64],
     bounds: &[(f64, f64)],
-    mut evaluate: impl FnMut(&[f64]) -> Evaluation,
+    mut evaluate: impl FnMut(&[f64]) -> Option<(f64, G)>,
 ) -> Option<Summit> {
     let mut point = project(start.iter().copied(), bounds);
-    let (mut value, mut gradient) = evaluate(&point)?;
+    let (mut value, slope) = evaluate(&point)?;
+    let mut gradient = slope();
     let size = point.len();
     let mut inverse_curvature = identity(size);
     let mut evaluations = 1;
@@ -61,7 +61,7 @@ pub(super) fn climb(
             if let Some((reached, slope)) = evaluation
                 && reached >= value + SUFFICIENT * predicted
             {
-                break Some((candidate, step, reached, slope));
+                break Some((candidate, step, reached, slope()));
             }
             length *= 0.5;
             if length * longest < 1e-8 || evaluations >= MOST_STEPS {
@@ -138,11 +138,11 @@ mod tests {
     use super::*;
 
     /// Rosenbrock's valley, upside down; its summit is at (1, 1).
-    fn valley(x: &[f64]) -> Evaluation {
+    fn valley(x: &[f64]) -> Option<(f64, impl FnOnce() -> Vec<f64> + use<>)> {
         let bend = x[1] - x[0] * x[0];
         let value = -(1.0 - x[0]).powi(2) - 10.0 * bend * bend;
         let slope = vec![2.0 * (1.0 - x[0]) + 40.0 * bend * x[0], -20.0 * bend];
-        Some((value, slope))
+        Some((value, move || slope))
     }
 
     #[test]

@@ -177,8 +177,8 @@ impl<'a> Search<'a> {
             climb(&start, &self.bounds, |logs| {
                 let kernel = kernel_of(logs);
                 let posterior = Posterior::new(&kernel, self.features, &self.scaled).ok()?;
-                let gradient = posterior.gradient(&kernel, self.features);
-                Some((posterior.log_likelihood, gradient))
+                let value = posterior.log_likelihood;
+                Some((value, move || posterior.gradient(&kernel, self.features)))
             })
         });
         let best = summits.into_iter().flatten().reduce(|best: Summit, other| {

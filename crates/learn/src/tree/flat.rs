@@ -57,7 +57,8 @@ impl Tree {
 fn walk(nodes: &[Node], row: &[f64]) -> usize {
     let mut at = 0;
     loop {
-        let next = step(nodes[at], row);
+        let node = nodes[at];
+        let next = child(node, row[node.feature as usize] > node.threshold);
         if next == at {
             return at;
         }
@@ -65,8 +66,7 @@ fn walk(nodes: &[Node], row: &[f64]) -> usize {
     }
 }
 
-fn step(node: Node, row: &[f64]) -> usize {
-    let goes_right = row[node.feature as usize] > node.threshold;
+fn child(node: Node, goes_right: bool) -> usize {
     // Indices are below 2^32: there is nothing to overflow.
     (node.left as usize).wrapping_add(usize::from(goes_right))
 }
@@ -135,34 +135,45 @@ impl Ensemble {
     /// while the rows pass through it. Every row adds up its trees in the same
     /// order as [`Ensemble::sum`], so both give the same bits.
     pub(crate) fn add_sums(&self, flat_rows: &[f64], columns: usize, sums: &mut [f64]) {
+        let groups = groups(flat_rows, columns);
         for tree in 0..self.trees() {
             let (nodes, values) = self.tree(tree);
-            let groups = flat_rows.chunks(columns * SIDE_BY_SIDE);
-            for (rows, sums) in groups.zip(sums.chunks_mut(SIDE_BY_SIDE)) {
-                if sums.len() == SIDE_BY_SIDE {
-                    let at = walk_together(nodes, rows, columns);
-                    for (sum, at) in sums.iter_mut().zip(at) {
-                        *sum += values[at];
-                    }
-                } else {
-                    for (sum, row) in sums.iter_mut().zip(rows.chunks_exact(columns)) {
-                        *sum += values[walk(nodes, row)];
-                    }
+            let groups = groups.chunks_exact(columns);
+            for (group, sums) in groups.zip(sums.chunks_mut(SIDE_BY_SIDE)) {
+                let at = walk_together(nodes, group);
+                for (sum, at) in sums.iter_mut().zip(at) {
+                    *sum += values[at];
                 }
             }
         }
     }
 }
 
+/// The features of rows side by side.
+type Lanes = [f64; SIDE_BY_SIDE];
+
+/// Eight rows after another, each group feature by feature, so that a step of a
+/// walk needs one index and not a row of its own. The last group is filled up
+/// with zeros.
+fn groups(flat_rows: &[f64], columns: usize) -> Vec<Lanes> {
+    let mut groups = Vec::with_capacity(flat_rows.len().div_ceil(SIDE_BY_SIDE));
+    for rows in flat_rows.chunks(columns * SIDE_BY_SIDE) {
+        groups.extend((0..columns).map(|column| -> Lanes {
+            std::array::from_fn(|lane| rows.get(lane * columns + column).copied().unwrap_or(0.0))
+        }));
+    }
+    groups
+}
+
 /// Where eight rows end in one tree.
-fn walk_together(nodes: &[Node], rows: &[f64], columns: usize) -> [usize; SIDE_BY_SIDE] {
-    let lanes: [&[f64]; SIDE_BY_SIDE] =
-        std::array::from_fn(|lane| &rows[lane * columns..(lane + 1) * columns]);
+fn walk_together(nodes: &[Node], group: &[Lanes]) -> [usize; SIDE_BY_SIDE] {
     let mut at = [0; SIDE_BY_SIDE];
     loop {
         let mut moved = 0;
-        for (at, row) in at.iter_mut().zip(lanes) {
-            let next = step(nodes[*at], row);
+        for (lane, at) in at.iter_mut().enumerate() {
+            let node = nodes[*at];
+            let goes_right = group[node.feature as usize][lane] > node.threshold;
+            let next = child(node, goes_right);
             moved |= next ^ *at;
             *at = next;
         }

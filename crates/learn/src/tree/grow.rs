@@ -1,6 +1,6 @@
 //! Growing a tree, breadth first.
 
-use super::columns::Columns;
+use super::columns::{Columns, sort};
 use super::criterion::Criterion;
 use super::flat::{Node, Tree};
 use super::shape::CheckedShape;
@@ -78,6 +78,7 @@ struct Open {
 
 struct Found {
     column: usize,
+    threshold: f64,
     left: usize,
     gain: f64,
 }
@@ -91,8 +92,11 @@ struct Growth<'a> {
     open: Vec<Open>,
     /// The rows of all nodes; a node owns a range.
     rows: Vec<u32>,
-    /// The same for each feature, in its ascending order within each node.
+    /// The same for each feature, in its ascending order within each node;
+    /// empty if orders are not kept.
     ascending: Vec<u32>,
+    /// The rows of a node in the order of one feature, if orders are not kept.
+    sorted: Vec<u32>,
     goes_left: Vec<bool>,
     scratch: Vec<u32>,
     features: Vec<usize>,
@@ -104,13 +108,15 @@ impl<'a> Growth<'a> {
         for &row in &rows {
             takes_part[row as usize] = true;
         }
-        let mut ascending = Vec::with_capacity(rows.len() * columns.count());
+        let mut ascending = Vec::new();
         for column in 0..columns.count() {
-            let all = columns.ascending(column).iter();
+            let Some(all) = columns.ascending(column) else {
+                break;
+            };
             if rows.len() == columns.rows() {
                 ascending.extend(all);
             } else {
-                ascending.extend(all.filter(|&&row| takes_part[row as usize]));
+                ascending.extend(all.iter().filter(|&&row| takes_part[row as usize]));
             }
         }
         Self {
@@ -124,6 +130,7 @@ impl<'a> Growth<'a> {
                 depth: 0,
             }],
             ascending,
+            sorted: Vec::new(),
             goes_left: takes_part,
             scratch: vec![0; rows.len()],
             features: (0..columns.count()).collect(),
@@ -158,7 +165,14 @@ impl<'a> Growth<'a> {
             }
             let column = self.features[visited];
             let values = self.columns.values(column);
-            let ascending = &self.ascending[column * self.rows.len()..][open.rows.clone()];
+            let ascending = if self.ascending.is_empty() {
+                self.sorted.clear();
+                self.sorted.extend(&self.rows[open.rows.clone()]);
+                sort(&mut self.sorted, values);
+                &self.sorted
+            } else {
+                &self.ascending[column * self.rows.len()..][open.rows.clone()]
+            };
             let smallest = values[ascending[0] as usize];
             let largest = values[ascending[ascending.len() - 1] as usize];
             if smallest == largest {
@@ -169,8 +183,11 @@ impl<'a> Growth<'a> {
             if let Some(cut) = cut
                 && best.as_ref().is_none_or(|best| cut.gain > best.gain)
             {
+                let below = values[ascending[cut.left - 1] as usize];
+                let above = values[ascending[cut.left] as usize];
                 best = Some(Found {
                     column,
+                    threshold: between(below, above),
                     left: cut.left,
                     gain: cut.gain,
                 });
@@ -189,21 +206,12 @@ impl<'a> Growth<'a> {
     fn cut(&mut self, open: Open, found: &Found) {
         let values = self.columns.values(found.column);
         let total = self.rows.len();
-        let ascending = &self.ascending[found.column * total..][open.rows.clone()];
-        let (low, high) = ascending.split_at(found.left);
-        for &row in low {
-            self.goes_left[row as usize] = true;
+        for &row in &self.rows[open.rows.clone()] {
+            self.goes_left[row as usize] = values[row as usize] <= found.threshold;
         }
-        for &row in high {
-            self.goes_left[row as usize] = false;
-        }
-        let below = values[low[low.len() - 1] as usize];
-        let above = values[high[0] as usize];
-        let threshold = between(below, above);
-
         let middle = open.rows.start + found.left;
         let left = self.nodes.len();
-        self.nodes[open.node] = Node::cut(found.column, threshold, left);
+        self.nodes[open.node] = Node::cut(found.column, found.threshold, left);
         let children = [open.rows.start..middle, middle..open.rows.end];
         partition(
             &mut self.rows[open.rows.clone()],
@@ -215,7 +223,7 @@ impl<'a> Growth<'a> {
         let goes_on = children
             .iter()
             .any(|rows| self.shape.allows_cut(rows.len(), depth));
-        if goes_on {
+        if goes_on && !self.ascending.is_empty() {
             for column in (0..self.columns.count()).filter(|&column| column != found.column) {
                 let list = &mut self.ascending[column * total..][open.rows.clone()];
                 partition(list, &self.goes_left, &mut self.scratch);

@@ -54,7 +54,10 @@ impl DecisionTree {
     pub fn fit(&self, data: &Dataset, seed: u64) -> Result<DecisionTreeModel, FitError> {
         require_rows(data.rows(), 1)?;
         require_moderate(data.target())?;
-        let columns = Columns::new(data.features());
+        let columns = Columns::new(
+            data.features(),
+            self.shape.max_features(data.features().columns()),
+        );
         let by_target = rows_by_target(data.target());
         let weights = vec![1.0; data.rows()];
         let mut draws = Draws::new(seed, 0);

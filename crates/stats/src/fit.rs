@@ -197,6 +197,15 @@ impl<'a> Fit<'a> {
         self.solution.residuals.len()
     }
 
+    /// How many distinct rows had to be looked at: one per setting where settings
+    /// repeat a lot, all of them otherwise.
+    pub(crate) fn distinct_rows(&self) -> usize {
+        match &self.solution.cells {
+            Some(cells) => cells.len(),
+            None => self.observations(),
+        }
+    }
+
     /// How many coefficients were estimated.
     pub fn rank(&self) -> usize {
         self.solution.independent.len()

@@ -85,11 +85,14 @@ impl Influence {
         let student = StudentT::new((self.residual_df - 1) as f64)
             .expect("checked to be at least one degree of freedom");
         let tests = self.studentized.len() as f64;
+        // Few residuals come near the limit; only theirs need a p-value.
+        let limit = student.upper_quantile((level / tests / 2.0).clamp(0.0, 0.5));
+        let near = limit * (1.0 - 1e-6);
         let mut outliers: Vec<Outlier> = self
             .studentized
             .iter()
             .enumerate()
-            .filter(|(_, studentized)| !studentized.is_nan())
+            .filter(|(_, studentized)| studentized.abs() >= near)
             .map(|(row, &studentized)| Outlier {
                 row,
                 studentized,
@@ -110,20 +113,32 @@ impl Influence {
     }
 }
 
-/// The squared length of each row of X·R⁻¹.
+/// The squared length of each row of X·R⁻¹; equal settings have equal leverage.
 fn leverage(fit: &Fit<'_>) -> Vec<f64> {
+    match &fit.solution.cells {
+        Some(cells) => {
+            let by_cell = leverage_of(fit, &cells.first_row);
+            let rows = cells.of_row.iter();
+            rows.map(|&cell| by_cell[cell as usize]).collect()
+        }
+        None => {
+            let rows: Vec<u32> = (0..fit.observations() as u32).collect();
+            leverage_of(fit, &rows)
+        }
+    }
+}
+
+fn leverage_of(fit: &Fit<'_>, rows: &[u32]) -> Vec<f64> {
     const BLOCK: usize = 256;
     let matrix = fit.matrix();
     let columns = matrix.columns().len();
-    let chunks = in_chunks(fit.observations(), |range| {
+    let chunks = in_chunks(rows.len(), |range| {
         let mut leverage = Vec::with_capacity(range.len());
         let mut buffer = vec![0.0; BLOCK * columns];
         for start in range.clone().step_by(BLOCK) {
-            let indices: Vec<u32> = (start..(start + BLOCK).min(range.end))
-                .map(|row| row as u32)
-                .collect();
+            let indices = &rows[start..(start + BLOCK).min(range.end)];
             let block = &mut buffer[..indices.len() * columns];
-            matrix.fill::<f64>(&indices, block);
+            matrix.fill::<f64>(indices, block);
             leverage.extend(block_leverage(fit, block, indices.len()));
         }
         leverage

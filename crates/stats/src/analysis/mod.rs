@@ -223,8 +223,8 @@ pub struct Point {
     pub residual: f64,
 }
 
-/// Row-by-row diagnostics are computed up to this many rows times squared
-/// columns; beyond it no single row can matter.
+/// Row-by-row diagnostics are computed up to this many distinct rows times
+/// squared columns; beyond it no single row can matter.
 const ROW_BY_ROW: usize = 2_000_000_000;
 /// The Box–Cox profile needs some two hundred passes over the rows.
 const MOST_ROWS_FOR_BOX_COX: usize = 50_000;
@@ -264,13 +264,20 @@ pub fn analyze(
             alias.combination()
         ));
     }
-    let work = fitted.observations().saturating_mul(fitted.rank().pow(2));
+    let work = fitted.distinct_rows().saturating_mul(fitted.rank().pow(2));
     let influence = (work <= ROW_BY_ROW).then(|| Influence::of(&fitted));
     let outliers = influence
         .as_ref()
         .map_or_else(Vec::new, |i| i.outliers(1.0 - options.confidence));
-    let cells = Cells::of(&model.frame);
-    let lack_of_fit = LackOfFit::within(&fitted, &cells);
+    let grouped;
+    let cells = match &fitted.solution.cells {
+        Some(cells) => cells,
+        None => {
+            grouped = Cells::of(&model.frame);
+            &grouped
+        }
+    };
+    let lack_of_fit = LackOfFit::within(&fitted, cells);
     let box_cox = (fitted.observations() <= MOST_ROWS_FOR_BOX_COX)
         .then(|| BoxCox::of(&fitted).ok())
         .flatten();
@@ -278,11 +285,11 @@ pub fn analyze(
     let effects = coded
         .as_ref()
         .and_then(|design| design.effects(model.frame.response_values(), options.confidence));
-    let lenth = unreplicated(&model.frame, &cells, coded.as_ref(), options.confidence);
+    let lenth = unreplicated(&model.frame, cells, coded.as_ref(), options.confidence);
     let variance_inflation = variance_inflation(&fitted);
     let assumptions = assumptions::panel(&assumptions::Evidence {
         fit: &fitted,
-        cells: &cells,
+        cells,
         run_order: run_order.as_deref(),
         variance_inflation: &variance_inflation,
         influence: influence.as_ref(),
@@ -292,7 +299,7 @@ pub fn analyze(
     });
     let recommendation = recommendation::recommend(&recommendation::Case {
         fit: &fitted,
-        cells: &cells,
+        cells,
         assumptions: &assumptions,
         box_cox: box_cox.as_ref(),
         coded: coded.as_ref(),

@@ -36,6 +36,9 @@ pub(crate) struct Solution {
     /// The power-of-two scale of each independent column.
     pub(crate) scales: Vec<f64>,
     pub(crate) residuals: Vec<f64>,
+    /// The rows grouped by settings, if they repeat so much that one row per
+    /// cell was solved.
+    pub(crate) cells: Option<Cells>,
     pub(crate) residual_square: f64,
     /// The sum of squares around the mean, and around zero.
     pub(crate) total_centred: f64,
@@ -391,6 +394,7 @@ impl<'a> Problem<'a> {
             total_centred: sum_of_squares(values.iter().map(|value| value - average)),
             total_raw: sum_of_squares(values.iter().copied()),
             residuals,
+            cells: self.cells.clone(),
             independent,
             response_scale: self.scale,
             extended,

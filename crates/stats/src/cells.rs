@@ -23,6 +23,11 @@ impl Cells {
         Cells::by(frame, &all, frame.len())
     }
 
+    /// Groups the rows by some of the variables.
+    pub(crate) fn by_variables(frame: &ModelFrame, variables: &[usize]) -> Cells {
+        Cells::by(frame, variables, frame.len())
+    }
+
     /// Groups all rows if that leaves at most a quarter as many cells, judging
     /// by the first rows whether trying is worthwhile.
     pub(crate) fn if_repetitive(frame: &ModelFrame) -> Option<Cells> {

@@ -51,6 +51,7 @@ pub mod influence;
 pub mod lack_of_fit;
 mod lstsq;
 pub mod matrix;
+pub mod means;
 mod parallel;
 mod spelling;
 pub mod table;

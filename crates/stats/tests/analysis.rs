@@ -172,6 +172,13 @@ fn without_a_formula_the_model_is_chosen_and_said() {
         Verdict::NotChecked
     );
     assert_eq!(analysis.findings[0].term.as_deref(), Some("C(workers)"));
+    let [workers] = analysis.comparisons.as_slice() else {
+        panic!("one factor has three levels: {:?}", analysis.comparisons);
+    };
+    assert_eq!(workers.levels, ["1", "2", "4"]);
+    assert_eq!(workers.pairs.len(), 3);
+    assert_eq!(analysis.main_means.len(), 2);
+    assert_eq!(analysis.interaction_means[0].cells.len(), 6);
 }
 
 #[test]

@@ -8,7 +8,6 @@ use crate::checks::{
 };
 use crate::collinearity::{VarianceInflation, variance_inflation};
 use crate::fit::{Fit, FitOptions, fit};
-use crate::formula::ModelFrame;
 use crate::influence::{Influence, Outlier};
 use crate::lack_of_fit::LackOfFit;
 use crate::matrix::{Contrast, ModelMatrix};
@@ -437,7 +436,7 @@ fn collinearity(evidence: &Evidence<'_>) -> Assumption {
     }
     // Products of uncentred factors are collinear with the factors themselves;
     // that is a matter of units, not of the design.
-    let centred = sampled(evidence.fit.matrix().frame()).centred();
+    let centred = evidence.fit.matrix().frame().sample().centred();
     let matrix = ModelMatrix::new(&centred, Contrast::Sum);
     let centred = fit(&matrix, &FitOptions::default()).ok().and_then(|fit| {
         let factors = variance_inflation(&fit);
@@ -475,13 +474,6 @@ fn collinearity(evidence: &Evidence<'_>) -> Assumption {
             advice: "drop one of the columns or add runs that vary them apart".to_owned(),
         },
     }
-}
-
-/// A frame small enough to fit again: ten thousand rows show the design as well
-/// as a million do.
-fn sampled(frame: &ModelFrame) -> ModelFrame {
-    const SAMPLE: usize = 10_000;
-    frame.every((frame.len() / SAMPLE).max(1))
 }
 
 fn influence(evidence: &Evidence<'_>) -> Assumption {

@@ -323,11 +323,11 @@ impl Interactions {
 /// Whether a sample of a large table already tells all columns apart; the whole
 /// table then does too, and need not be fitted twice.
 fn supported_by_sample(frame: &ModelFrame, options: &AnalysisOptions<'_>) -> bool {
-    const SAMPLE: usize = 10_000;
-    if frame.len() < 10 * SAMPLE {
+    const LARGE: usize = 100_000;
+    if frame.len() < LARGE {
         return false;
     }
-    let sample = frame.every(frame.len() / SAMPLE);
+    let sample = frame.sample();
     let matrix = ModelMatrix::new(&sample, Contrast::Treatment);
     fit(&matrix, &fit_options(options)).is_ok_and(|fit| fit.aliases().is_empty())
 }

@@ -14,11 +14,13 @@
 
 mod assumptions;
 mod choice;
+mod comparisons;
 mod findings;
 mod recommendation;
 mod wording;
 
 pub use assumptions::{Assumption, AssumptionKind, CheckResult, Verdict};
+pub use comparisons::{ComparisonMethod, Comparisons};
 pub use findings::{Finding, FindingKind};
 pub use recommendation::{
     Method, PermutationResult, Recommendation, RobustResult, TransformedResult,
@@ -37,6 +39,7 @@ use crate::formula::{
 use crate::influence::{Influence, Outlier};
 use crate::lack_of_fit::LackOfFit;
 use crate::matrix::{Contrast, ModelMatrix};
+use crate::means::{CellMean, Settings};
 use crate::table::Table;
 
 /// What to analyse, and how.
@@ -172,8 +175,24 @@ pub struct Analysis {
     pub recommendation: Recommendation,
     /// At most ten sentences, the strongest first.
     pub findings: Vec<Finding>,
+    /// Pairs of levels of factors with three or more, where their means are not
+    /// mixed up with other factors.
+    pub comparisons: Vec<Comparisons>,
+    /// Means of the response by the values of each variable with few values.
+    pub main_means: Vec<PlottedMeans>,
+    /// Means by pairs of such variables whose interaction is in the model.
+    pub interaction_means: Vec<PlottedMeans>,
     /// Response, fitted value and residual of every row, for plots.
     pub points: Vec<Point>,
+}
+
+/// Means of the response by the values of one variable or of two.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PlottedMeans {
+    /// The variables.
+    pub variables: Vec<String>,
+    /// The means, in the order of the values.
+    pub cells: Vec<CellMean>,
 }
 
 /// Figures of a fit as a whole.
@@ -297,6 +316,7 @@ pub fn analyze(
         lack_of_fit: lack_of_fit.as_ref(),
         level: 1.0 - options.confidence,
     });
+    let comparisons = comparisons::comparisons(&fitted, cells, &assumptions);
     let recommendation = recommendation::recommend(&recommendation::Case {
         fit: &fitted,
         cells,
@@ -316,6 +336,7 @@ pub fn analyze(
         level: 1.0 - options.confidence,
     });
     let points = points(&fitted);
+    let (main_means, interaction_means) = plotted_means(&model.frame, cells);
     Ok(Analysis {
         response: model.frame.response().label().to_owned(),
         formula: model.formula,
@@ -338,6 +359,9 @@ pub fn analyze(
         assumptions,
         recommendation,
         findings,
+        comparisons,
+        main_means,
+        interaction_means,
         points,
     })
 }
@@ -433,6 +457,34 @@ fn points(fit: &Fit<'_>) -> Vec<Point> {
             residual,
         })
         .collect()
+}
+
+/// Means for main effect and interaction plots, of variables with few values.
+fn plotted_means(frame: &ModelFrame, cells: &Cells) -> (Vec<PlottedMeans>, Vec<PlottedMeans>) {
+    const MOST_VALUES: usize = 12;
+    let few: Vec<usize> = (0..frame.variables().len())
+        .filter(|&variable| frame.has_at_most(MOST_VALUES, variable))
+        .collect();
+    if few.is_empty() {
+        return (Vec::new(), Vec::new());
+    }
+    let settings = Settings::of(frame, cells);
+    let means = |variables: &[usize]| PlottedMeans {
+        variables: variables
+            .iter()
+            .map(|&variable| frame.variables()[variable].label().to_owned())
+            .collect(),
+        cells: settings.means(variables),
+    };
+    let main = few.iter().map(|&variable| means(&[variable])).collect();
+    let pairs = frame
+        .terms()
+        .iter()
+        .filter(|term| term.variables.len() == 2)
+        .filter(|term| term.variables.iter().all(|v| few.contains(v)))
+        .map(|term| means(&term.variables))
+        .collect();
+    (main, pairs)
 }
 
 /// The two-level factors behind a model, if all its variables are plain columns

@@ -27,6 +27,7 @@ mod expand;
 mod expression;
 mod frame;
 mod parse;
+mod resolve;
 mod token;
 
 pub use error::{
@@ -79,6 +80,6 @@ impl Formula {
         table: &Table,
         options: &FrameOptions,
     ) -> Result<ModelFrame, ResolveFormulaError> {
-        frame::resolve(self, table, options)
+        resolve::resolve(self, table, options)
     }
 }

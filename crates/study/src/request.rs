@@ -3,8 +3,9 @@
 use crate::design::{Alpha, BlockBy, CompositeCube, CompositeShape, FractionBy, Layout, Order};
 use crate::expression::{Comparison, Condition, Literal};
 use crate::factor::{Factor, FactorType, Scale};
+use crate::problem::{Place, Problem};
 use crate::study::Study;
-use crate::terms::{Model, NamedModel};
+use crate::terms::{Model, NamedModel, parse_model};
 use paceline_design as design;
 use paceline_model::Level;
 use std::sync::Arc;
@@ -55,6 +56,25 @@ impl Study {
             request.forbidden.extend(self.forbidden(condition)?);
         }
         Ok(request)
+    }
+
+    /// The terms that `text` names, as the `model` of an optimal design does:
+    /// `main`, `interactions`, `quadratic`, or a formula over the factors such
+    /// as `a + b + a:b + a^2`, in which `a*b` stands for `a + b + a:b`.
+    ///
+    /// # Errors
+    /// The first part of `text` that is none of these.
+    pub fn model_terms(&self, text: &str) -> Result<design::ModelTerms, Problem> {
+        let names: Vec<&str> = self.factors.iter().map(|f| f.name.as_str()).collect();
+        let model = parse_model(text, &names).map_err(|fault| {
+            let place = Place::Argument {
+                text: Arc::from(text),
+            };
+            Problem::new(&place, fault.message)
+                .excerpt(text, &fault.span)
+                .maybe_hint(fault.hint)
+        })?;
+        Ok(model_terms(&model))
     }
 
     /// What one run costs at these levels, in the order of the factors, if the

@@ -473,3 +473,28 @@ fn a_control_is_given_for_every_factor() {
         }
     );
 }
+
+#[test]
+fn a_model_is_named_or_a_formula_and_a_wrong_one_is_pointed_at() {
+    use paceline_design::{ModelTerms, Term};
+    let study = study(TRAIN);
+    assert_eq!(study.model_terms("quadratic"), Ok(ModelTerms::Quadratic));
+    let (batch_size, workers) = (0, 1);
+    assert_eq!(
+        study.model_terms("batch_size*workers + batch_size^2"),
+        Ok(ModelTerms::Explicit(vec![
+            Term::main(batch_size),
+            Term::main(workers),
+            Term::interaction(&[batch_size, workers]),
+            Term::powers([(batch_size, 2)]),
+        ]))
+    );
+    let problem = study.model_terms("workers + batchsize").unwrap_err();
+    assert_eq!(
+        problem.render(""),
+        "argument `workers + batchsize`: `batchsize` is not a factor\n\
+         \x20   workers + batchsize\n\
+         \x20             ^^^^^^^^^\n\
+         hint: did you mean `batch_size`?"
+    );
+}

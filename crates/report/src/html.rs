@@ -15,6 +15,21 @@ impl Html {
         Self(escape(text))
     }
 
+    /// Sentences as they are read, escaped, with names between backticks set as
+    /// code.
+    #[must_use]
+    pub fn prose(text: &str) -> Self {
+        let parts: Vec<&str> = text.split('`').collect();
+        if parts.len().is_multiple_of(2) {
+            // An odd backtick belongs to a name and marks nothing.
+            return Self::text(text);
+        }
+        Self::join(parts.iter().enumerate().map(|(i, part)| match i % 2 {
+            0 => Self::text(part),
+            _ => Element::new("code").text(part).into(),
+        }))
+    }
+
     /// Pieces one after the other.
     #[must_use]
     pub fn join(pieces: impl IntoIterator<Item = Self>) -> Self {
@@ -117,6 +132,15 @@ pub(crate) fn escape(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_between_backticks_are_code() {
+        assert_eq!(
+            Html::prose("`a<b` grows").as_str(),
+            "<code>a&lt;b</code> grows"
+        );
+        assert_eq!(Html::prose("a ` b").as_str(), "a ` b");
+    }
 
     #[test]
     fn text_from_outside_cannot_become_markup() {

@@ -7,11 +7,13 @@
 //!   description for those who cannot see them.
 //! - [`verdict`] sums up one run.
 //! - [`page`] builds a self-contained document that never touches the network.
+//! - [`analyze`] shows an analysis of variance in all three ways.
 //!
 //! This crate deliberately decides nothing: findings, thresholds and sentences
 //! about them come from the crates that computed them. It reads no file, no
 //! clock and no environment, and everything it returns is text.
 
+pub mod analyze;
 pub mod chart;
 pub mod html;
 pub mod number;

@@ -160,10 +160,10 @@ impl Section {
         self.push(Element::new("h3").text(text))
     }
 
-    /// Adds a paragraph.
+    /// Adds a paragraph; names between backticks are set as code.
     #[must_use]
     pub fn paragraph(self, text: &str) -> Self {
-        self.push(Element::new("p").text(text))
+        self.push(Element::new("p").child(Html::prose(text)))
     }
 
     /// Adds a chart with a caption.
@@ -182,12 +182,12 @@ impl Section {
         self.push(grid)
     }
 
-    /// Adds a list, numbered if the order says something.
+    /// Adds a list of sentences, numbered if the order says something.
     #[must_use]
     pub fn list<T: AsRef<str>>(self, ordered: bool, items: impl IntoIterator<Item = T>) -> Self {
         let mut list = Element::new(if ordered { "ol" } else { "ul" });
         for item in items {
-            list = list.child(Element::new("li").text(item.as_ref()));
+            list = list.child(Element::new("li").child(Html::prose(item.as_ref())));
         }
         self.push(list)
     }

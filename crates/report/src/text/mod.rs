@@ -3,10 +3,12 @@
 
 mod bar;
 mod columns;
+mod interval;
 mod style;
 mod table;
 
 pub use bar::{bar, shorten, sparkline};
 pub use columns::{columns, paragraph, printable, truncate, wrap};
+pub use interval::interval;
 pub use style::Style;
 pub use table::{Column, Table};

@@ -1,6 +1,6 @@
 //! What the user typed.
 
-use crate::commands::{doctor, export, ls, run, show};
+use crate::commands::{analyze, doctor, export, ls, run, show};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use clap::{Parser, Subcommand, ValueEnum};
@@ -23,6 +23,8 @@ enum Command {
     Ls(ls::Args),
     /// Write a run's samples and events for other tools.
     Export(export::Args),
+    /// Say what matters for a response: ANOVA, effects, assumptions.
+    Analyze(analyze::Args),
     /// Say what this machine offers, what is missing, and how to get it.
     Doctor(doctor::Args),
 }
@@ -44,6 +46,7 @@ impl Args {
             Command::Show(args) => show::show(&args),
             Command::Ls(args) => ls::ls(&args),
             Command::Export(args) => export::export(&args),
+            Command::Analyze(args) => analyze::analyze(&args),
             Command::Doctor(args) => doctor::doctor(&args),
         }
     }

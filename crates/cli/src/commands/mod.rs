@@ -1,7 +1,9 @@
 //! One module per command.
 
+pub(crate) mod analyze;
 pub(crate) mod doctor;
 pub(crate) mod export;
 pub(crate) mod ls;
 pub(crate) mod run;
 pub(crate) mod show;
+mod table_file;

@@ -223,8 +223,14 @@ impl Rows {
         if !rows.advance()? {
             return Err(ReadTableError::Empty(path.to_owned()));
         }
-        rows.names = rows.text.iter().map(|name| name.trim().to_owned()).collect();
-        let of_study = path.parent().is_some_and(|dir| dir.join(STUDY_FILE).exists());
+        rows.names = rows
+            .text
+            .iter()
+            .map(|name| name.trim().to_owned())
+            .collect();
+        let of_study = path
+            .parent()
+            .is_some_and(|dir| dir.join(STUDY_FILE).exists());
         if of_study {
             rows.outcome = rows.names.iter().position(|name| name == OUTCOME);
         }
@@ -334,8 +340,14 @@ mod tests {
     #[test]
     fn nothing_to_read_is_said_as_it_is() {
         assert!(matches!(check("a.csv", b""), Err(ReadTableError::Empty(_))));
-        assert!(matches!(check("a.csv", b"\n\n"), Err(ReadTableError::Empty(_))));
-        assert!(matches!(check("a.csv", b"x,y\n"), Err(ReadTableError::NoRows(_))));
+        assert!(matches!(
+            check("a.csv", b"\n\n"),
+            Err(ReadTableError::Empty(_))
+        ));
+        assert!(matches!(
+            check("a.csv", b"x,y\n"),
+            Err(ReadTableError::NoRows(_))
+        ));
         assert!(matches!(
             check(STUDY_TABLE, b"x,outcome\n1,timed out\n"),
             Err(ReadTableError::NoneDone { rows: 1, .. })

@@ -1,0 +1,220 @@
+//! `paceline analyze`: what matters for a response, and whether to believe it.
+
+use super::table_file::TableFile;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::output::{self, Page};
+use anyhow::{Context, anyhow};
+use clap::ValueEnum;
+use paceline_report::analyze::AnalysisReport;
+use paceline_report::number::count;
+use paceline_report::text::Style;
+use paceline_stats::analysis::{AnalysisOptions, AnalyzeError, analyze as analysed};
+use paceline_stats::anova::AnovaType;
+use paceline_stats::formula::{Formula, ResolveProblem};
+use std::fs::File;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// The table: a CSV file, or the directory of a study
+    table: PathBuf,
+    /// The column to explain; a formula may name it instead
+    #[arg(long, value_name = "COLUMN", required_unless_present = "formula")]
+    response: Option<String>,
+    /// The model, as in `time ~ workers*batch_size`; chosen from the table by default
+    #[arg(long)]
+    formula: Option<String>,
+    /// The sums of squares: 1 in written order, 2 after the other terms, 3 after all
+    #[arg(long = "type", value_name = "1|2|3", default_value = "2", value_parser = kind)]
+    kind: AnovaType,
+    /// The columns that a chosen model may use
+    #[arg(
+        long,
+        value_name = "COLUMN,…",
+        value_delimiter = ',',
+        conflicts_with = "formula"
+    )]
+    by: Option<Vec<String>>,
+    /// How to print it
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+    /// Where to write it; by default stdout
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+enum Format {
+    /// For people
+    #[default]
+    Text,
+    /// For programs; the keys are a promise
+    Json,
+    /// A page with plots that needs nothing else
+    Html,
+}
+
+/// What text in a file is laid out for.
+const FILE: Page = Page {
+    width: 100,
+    style: Style::Plain,
+};
+
+fn kind(text: &str) -> Result<AnovaType, &'static str> {
+    match text {
+        "1" | "I" => Ok(AnovaType::I),
+        "2" | "II" => Ok(AnovaType::II),
+        "3" | "III" => Ok(AnovaType::III),
+        _ => Err("there are 1, 2 and 3"),
+    }
+}
+
+pub(crate) fn analyze(args: &Args) -> Result<Exit, Failure> {
+    // A place that cannot be written to is found before the work, not after.
+    let out = args.out.as_deref().map(Out::create).transpose()?;
+    let file = TableFile::read(&args.table).map_err(|error| {
+        let hint = error.hint();
+        let failure = if error.is_the_worlds() {
+            Failure::world(error)
+        } else {
+            Failure::user(error)
+        };
+        match hint {
+            Some(hint) => failure.hint(hint),
+            None => failure,
+        }
+    })?;
+    let response = response(args)?;
+    let options = AnalysisOptions {
+        formula: args.formula.as_deref(),
+        factors: args.by.as_deref(),
+        kind: args.kind,
+        ..AnalysisOptions::default()
+    };
+    let analysis =
+        analysed(&file.table, &response, &options).map_err(|error| explain(error, &file))?;
+    let report = AnalysisReport {
+        analysis: &analysis,
+        table: &file.table,
+        confidence: options.confidence,
+        source: file.path.display().to_string(),
+        remarks: remarks(&file),
+    };
+    let text = match args.format {
+        Format::Text => {
+            let page = match out {
+                Some(_) => FILE,
+                None => Page::of_stdout(),
+            };
+            report.text(page.width, page.style)
+        }
+        Format::Json => output::json(&report.json()),
+        Format::Html => report.html(),
+    };
+    match out {
+        Some(out) => out.finish(&text)?,
+        None => output::data(&text)?,
+    }
+    Ok(Exit::Done)
+}
+
+fn response(args: &Args) -> Result<String, Failure> {
+    match (&args.response, &args.formula) {
+        (Some(response), _) => Ok(response.clone()),
+        (None, Some(formula)) => {
+            let formula = Formula::parse(formula).map_err(Failure::user)?;
+            Ok(formula.response_text().to_owned())
+        }
+        (None, None) => Err(Failure::user(anyhow!("no response is named"))
+            .hint("name the column to explain with --response")),
+    }
+}
+
+/// What the reader must know of the table beside its numbers.
+fn remarks(file: &TableFile) -> Vec<String> {
+    let mut remarks = Vec::new();
+    match file.left_out {
+        0 => {}
+        1 => remarks.push("1 run that is not done was left out".to_owned()),
+        n => remarks.push(format!(
+            "{} runs that are not done were left out",
+            count(n as u64)
+        )),
+    }
+    match file.unnamed {
+        0 => {}
+        1 => remarks.push("1 column without a name was left out".to_owned()),
+        n => remarks.push(format!("{n} columns without a name were left out")),
+    }
+    remarks
+}
+
+/// An error about a data row, told by the line of the file.
+fn explain(error: AnalyzeError, file: &TableFile) -> Failure {
+    let place = |row: usize| match file.line_of(row) {
+        Some(line) => format!("line {line}"),
+        None => format!("row {row}"),
+    };
+    let AnalyzeError::Resolve(problem) = &error else {
+        return Failure::user(error);
+    };
+    match problem.problem() {
+        ResolveProblem::TextInNumericColumn { column, row, value } => Failure::user(anyhow!(
+            "{}: `{value}` in column `{column}` is not a number",
+            place(*row)
+        ))
+        .hint(format!(
+            "if its values are categories, write C({column}) in a formula"
+        )),
+        ResolveProblem::NotFinite {
+            expression,
+            row,
+            value,
+        } => Failure::user(anyhow!("{}: `{expression}` is {value}", place(*row)))
+            .hint("remove the row, or correct the value"),
+        _ => Failure::user(error),
+    }
+}
+
+/// A file that appears under its name only when it is whole.
+struct Out {
+    path: PathBuf,
+    partial: PathBuf,
+    file: File,
+}
+
+impl Out {
+    fn create(path: &Path) -> Result<Self, Failure> {
+        let mut name = path.as_os_str().to_owned();
+        name.push(".part");
+        let partial = PathBuf::from(name);
+        let file = File::create(&partial)
+            .with_context(|| format!("cannot write `{}`", path.display()))
+            .map_err(Failure::world)?;
+        Ok(Self {
+            path: path.to_owned(),
+            partial,
+            file,
+        })
+    }
+
+    fn finish(mut self, text: &str) -> Result<(), Failure> {
+        let written = self
+            .file
+            .write_all(text.as_bytes())
+            .and_then(|()| std::fs::rename(&self.partial, &self.path));
+        written
+            .with_context(|| format!("cannot write `{}`", self.path.display()))
+            .map_err(Failure::world)
+    }
+}
+
+impl Drop for Out {
+    fn drop(&mut self) {
+        // After a success there is no partial file any more; after a failure
+        // nothing of it is worth keeping.
+        let _ = std::fs::remove_file(&self.partial);
+    }
+}

@@ -47,11 +47,10 @@ fn read(path: &Path) -> Result<String, Failure> {
         .with_context(|| format!("cannot read `{shown}`"))
         .map_err(Failure::user)?;
     if bytes.len() as u64 > MAX_BYTES {
-        return Err(Failure::user(anyhow!(
-            "`{shown}` has more than {} MiB",
-            MAX_BYTES >> 20
-        ))
-        .hint("a study file is a few lines of TOML; is this the right file?"));
+        return Err(
+            Failure::user(anyhow!("`{shown}` has more than {} MiB", MAX_BYTES >> 20))
+                .hint("a study file is a few lines of TOML; is this the right file?"),
+        );
     }
     String::from_utf8(bytes).map_err(|error| {
         let line = 1 + error.as_bytes()[..error.utf8_error().valid_up_to()]

@@ -1,0 +1,138 @@
+//! The design for programs.
+
+use super::Planned;
+use super::facts::Facts;
+use paceline_design::{Factors, Partner, Word};
+use paceline_model::Level;
+use paceline_study::FactorType;
+use serde_json::{Map, Value, json};
+
+/// Everything about the design, and every run.
+pub(super) fn json(planned: &Planned, facts: &Facts) -> Value {
+    let Planned {
+        path,
+        study,
+        design,
+        plan,
+    } = planned;
+    let own = study.design();
+    let properties = &facts.properties;
+    let factors = design.factors();
+    let generators = design.fraction().map_or(Vec::new(), |f| f.generators());
+    json!({
+        "study": path.to_string_lossy(),
+        "name": study.name(),
+        "fingerprint": plan.fingerprint,
+        "kind": own.layout.kind().word(),
+        "seed": own.seed,
+        "order": own.order.word(),
+        "runs_count": properties.runs,
+        "trials_count": properties.trials,
+        "replicates_count": own.replicates,
+        "blocks_count": properties.blocks,
+        "warmup_count": own.warmup,
+        "factors": study.factors().iter().enumerate().map(|(position, factor)| json!({
+            "letter": Factors::letter(position).map(String::from),
+            "name": factor.name,
+            "type": factor.kind.word(),
+            "scale": (factor.kind == FactorType::Numeric).then(|| factor.scale.word()),
+            "levels": factor.levels.iter().map(level).collect::<Vec<_>>(),
+        })).collect::<Vec<_>>(),
+        "resolution": properties.resolution,
+        "generators": words(&generators, factors),
+        "defining_relation": properties.defining_relation,
+        "word_length_pattern": properties.word_length_pattern,
+        "block_generators": words(&properties.block_generators, factors),
+        "balanced": properties.balanced,
+        "orthogonal": properties.is_orthogonal(),
+        "greatest_correlation": properties.greatest_correlation,
+        "aliases": facts.aliases.as_ref().map(|sets| json!({
+            "order": facts.alias_order,
+            "sets": sets.iter().map(|set| json!({
+                "effects": words(&set.effects, factors),
+                "with_blocks": set.with_blocks,
+            })).collect::<Vec<_>>(),
+        })),
+        "model": model(facts, factors),
+        "biases": facts.biases.as_ref().map(|biases| biases.iter().map(|bias| json!({
+            "term": bias.term.name(factors),
+            "omitted": bias.omitted.name(factors),
+            "coefficient": bias.coefficient,
+        })).collect::<Vec<_>>()),
+        "effect": facts.wanted.as_ref().map(|wanted| json!({
+            "size": wanted.size,
+            "noise_sd": wanted.noise_sd,
+            "alpha": wanted.alpha,
+        })),
+        "expected": {
+            "run_duration_s": facts.time.as_ref().map(|time| time.seconds),
+            "duration_s": facts.duration_s,
+            "cost": facts.cost,
+        },
+        "runs": runs(planned),
+    })
+}
+
+fn model(facts: &Facts, factors: &Factors) -> Value {
+    let terms: Vec<Value> = facts
+        .assessment
+        .terms
+        .iter()
+        .map(|term| {
+            let partners = term.confounded_with.iter().map(|partner| match partner {
+                Partner::Intercept => "mean".to_owned(),
+                Partner::Blocks => "blocks".to_owned(),
+                Partner::Term(other) => other.name(factors),
+            });
+            json!({
+                "term": term.term.name(factors),
+                "df": term.df,
+                "estimable": term.estimable,
+                "confounded_with": partners.collect::<Vec<_>>(),
+                "power": term.power,
+            })
+        })
+        .collect();
+    json!({
+        "rank": facts.assessment.rank,
+        "residual_df": facts.assessment.residual_df,
+        "d_efficiency": facts.assessment.d_efficiency,
+        "terms": terms,
+    })
+}
+
+fn runs(planned: &Planned) -> Vec<Value> {
+    let plan = &planned.plan;
+    let by_name = |values: Vec<Value>| -> Value {
+        let pairs = plan.factors.iter().cloned().zip(values);
+        Value::Object(pairs.collect::<Map<_, _>>())
+    };
+    let run = |(position, run): (usize, &paceline_records::study::PlannedRun)| {
+        let trial = &plan.trials[run.trial as usize];
+        json!({
+            "run": run.id.as_str(),
+            "trial": run.trial + 1,
+            "replicate": run.replicate + 1,
+            "block": run.block + 1,
+            "order": position + 1,
+            "standard_order": run.standard + 1,
+            "seed": run.seed,
+            "factors": by_name(trial.levels.iter().map(level).collect()),
+            "coded": by_name(trial.coded.iter().map(|x| json!(x)).collect()),
+        })
+    };
+    plan.runs.iter().enumerate().map(run).collect()
+}
+
+fn words(words: &[Word], factors: &Factors) -> Vec<String> {
+    words.iter().map(|word| word.names(factors)).collect()
+}
+
+fn level(level: &Level) -> Value {
+    match level {
+        Level::Integer(i) => json!(i),
+        Level::Number(x) => json!(x),
+        Level::Switch(b) => json!(b),
+        Level::Word(word) => json!(word),
+    }
+}

@@ -260,6 +260,13 @@ impl<'a> Fit<'a> {
         }
     }
 
+    /// Whether every row is reproduced to rounding, so that residuals say nothing
+    /// about error.
+    pub fn is_exact(&self) -> bool {
+        // Residuals below 1e-12 of the response's spread are rounding.
+        self.residual_sum_of_squares() <= 1e-24 * self.total_sum_of_squares()
+    }
+
     /// The residual mean square, an estimate of the error variance.
     pub fn error_variance(&self) -> f64 {
         self.residual_sum_of_squares() / self.residual_df() as f64

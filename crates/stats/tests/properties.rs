@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+use paceline_stats::analysis::{AnalysisOptions, analyze};
 use paceline_stats::anova::{Anova, AnovaType};
 use paceline_stats::fit::{FitOptions, Precision, fit};
 use paceline_stats::formula::{Formula, FrameOptions, ModelFrame};
@@ -241,6 +242,72 @@ proptest! {
             }
         }
     }
+}
+
+/// A cell of a table that has seen better days.
+fn cell() -> impl Strategy<Value = &'static str> {
+    prop::sample::select(vec![
+        "0", "1", "2", "-1", "0.001", "1e300", "-1e300", "1e-300", "5", "5", "5", "7.25", "", "NA",
+        "inf", "x", "lan", "wifi", "4s",
+    ])
+}
+
+/// Columns of one kind each, or of anything.
+fn any_table() -> impl Strategy<Value = Vec<[String; 4]>> {
+    let number = prop::sample::select(vec!["1", "2", "3", "4.5", "-2", "0", "100", "1e9"]);
+    let label = prop::sample::select(vec!["a", "b", "c"]);
+    let level = prop::sample::select(vec!["1", "4"]);
+    let tidy = (number, label, level.clone(), level)
+        .prop_map(|(y, k, u, v)| [y, k, u, v].map(str::to_owned));
+    let wild =
+        (cell(), cell(), cell(), cell()).prop_map(|(y, k, u, v)| [y, k, u, v].map(str::to_owned));
+    prop_oneof![
+        prop::collection::vec(tidy, 1..30),
+        prop::collection::vec(wild, 1..30),
+    ]
+}
+
+proptest! {
+    #![proptest_config(config(500))]
+
+    #[test]
+    fn no_table_makes_an_analysis_panic(rows in any_table(), chosen in any::<bool>()) {
+        let mut builder = Table::builder(["y", "k", "u", "v"]);
+        for row in &rows {
+            builder.push_row(row.iter().map(String::as_str)).unwrap();
+        }
+        let table = builder.finish().unwrap();
+        let options = AnalysisOptions {
+            formula: (!chosen).then_some("y ~ C(k)*u + C(v)"),
+            run_order: None,
+            permutations: 9,
+            ..AnalysisOptions::default()
+        };
+        match analyze(&table, "y", &options) {
+            Ok(analysis) => {
+                prop_assert!(analysis.findings.len() <= 10);
+                prop_assert!(!analysis.findings.is_empty());
+            }
+            Err(error) => prop_assert!(!error.to_string().is_empty()),
+        }
+    }
+}
+
+#[test]
+fn an_exact_fit_is_reported_as_such() {
+    let x: Vec<f64> = (0..8).map(f64::from).collect();
+    let y = x.iter().map(|x| 2.0 * x + 1.0).collect();
+    let table = Table::new(vec![Column::numeric("x", x), Column::numeric("y", y)]).unwrap();
+    let analysis = analyze(&table, "y", &AnalysisOptions::default()).unwrap();
+    assert_eq!(analysis.formula, "y ~ x");
+    assert!((analysis.coefficients[1].estimate - 2.0).abs() < 1e-14);
+    assert!(analysis.summary.r_squared > 1.0 - 1e-14);
+    let last = analysis.findings.last().unwrap();
+    assert!(
+        last.text.starts_with("The model reproduces every row"),
+        "{}",
+        last.text
+    );
 }
 
 #[test]

@@ -85,6 +85,22 @@ pub(super) struct Evidence<'a> {
 }
 
 pub(super) fn panel(evidence: &Evidence<'_>) -> Vec<Assumption> {
+    if evidence.fit.is_exact() {
+        let without_error = [
+            AssumptionKind::Normality,
+            AssumptionKind::EqualVariances,
+            AssumptionKind::ConstantSpread,
+            AssumptionKind::Independence,
+            AssumptionKind::Influence,
+            AssumptionKind::Form,
+        ];
+        let why = "not checked: the model reproduces every row, so there is no error to look at";
+        return without_error
+            .into_iter()
+            .map(|kind| not_checked(kind, why.to_owned(), ""))
+            .chain([collinearity(evidence)])
+            .collect();
+    }
     vec![
         normality(evidence.fit.residuals(), evidence.level),
         equal_variances(evidence.fit, evidence.cells, evidence.level),

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use super::{AnalysisOptions, AnalyzeError, fit_options, frame, require_column};
 use crate::fit::{FitError, fit};
-use crate::formula::ModelFrame;
+use crate::formula::{Formula, ModelFrame};
 use crate::matrix::{Contrast, ModelMatrix};
 use crate::table::{Column, ColumnData, MISSING_CODE, Table};
 
@@ -29,14 +29,14 @@ pub(super) fn model(
     options: &AnalysisOptions<'_>,
 ) -> Result<Model, AnalyzeError> {
     if let Some(formula) = options.formula {
-        let frame = frame(formula, table, options)?;
-        let explained = frame.response().label().to_owned();
-        if !mentions(&explained, response) {
+        let parsed = Formula::parse(formula)?;
+        if !parsed.response_columns().contains(&response) {
             return Err(AnalyzeError::OtherResponse {
-                formula: explained,
+                formula: parsed.response_text().to_owned(),
                 response: response.to_owned(),
             });
         }
+        let frame = frame(formula, table, options)?;
         return Ok(Model {
             formula: formula.to_owned(),
             frame,
@@ -74,15 +74,6 @@ impl Model {
         self.notes = before;
         self
     }
-}
-
-/// Whether a response expression such as `log(cost)` speaks of a column.
-fn mentions(expression: &str, column: &str) -> bool {
-    expression == column
-        || expression
-            .split(|c: char| !(c.is_alphanumeric() || c == '_' || c == '.'))
-            .any(|word| word == column)
-        || expression.contains(column)
 }
 
 struct Candidate {

@@ -529,6 +529,13 @@ impl Story<'_> {
                 })
             })
             .collect();
+        if self.material.fit.is_exact() {
+            cautions.push(caution(
+                "The model reproduces every row to rounding, so its p-values mean nothing; look \
+                 for a response that was computed rather than measured."
+                    .to_owned(),
+            ));
+        }
         let aliases = self.material.fit.aliases();
         if let Some(first) = aliases.first() {
             cautions.push(caution(match aliases.len() {

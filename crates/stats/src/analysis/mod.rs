@@ -287,6 +287,7 @@ pub fn analyze(
     let influence = (work <= ROW_BY_ROW).then(|| Influence::of(&fitted));
     let outliers = influence
         .as_ref()
+        .filter(|_| !fitted.is_exact())
         .map_or_else(Vec::new, |i| i.outliers(1.0 - options.confidence));
     let grouped;
     let cells = match &fitted.solution.cells {
@@ -297,7 +298,7 @@ pub fn analyze(
         }
     };
     let lack_of_fit = LackOfFit::within(&fitted, cells);
-    let box_cox = (fitted.observations() <= MOST_ROWS_FOR_BOX_COX)
+    let box_cox = (fitted.observations() <= MOST_ROWS_FOR_BOX_COX && !fitted.is_exact())
         .then(|| BoxCox::of(&fitted).ok())
         .flatten();
     let coded = coded_design(table, &model.frame);

@@ -69,6 +69,13 @@ impl Formula {
         &self.source[self.response.span.start..self.response.span.end]
     }
 
+    /// The columns that the response is made of.
+    pub fn response_columns(&self) -> Vec<&str> {
+        let mut columns = Vec::new();
+        self.response.columns(&mut |name, _| columns.push(name));
+        columns
+    }
+
     /// Checks the formula against a table and evaluates its variables.
     ///
     /// # Errors

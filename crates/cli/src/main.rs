@@ -11,6 +11,7 @@ mod quantity;
 mod records;
 mod screen;
 mod signals;
+mod tui;
 
 use clap::Parser;
 use std::process::ExitCode;

@@ -2,7 +2,7 @@
 //!
 //! This is the one module of the crate with `unsafe`: what a child does between
 //! `fork` and `exec`; `wait4`, which alone tells what a child has used; `waitid`
-//! with the child's id; and the signal mask of a thread.
+//! with the child's id; the signal mask of a thread; and stopping as Ctrl-Z does.
 
 #![expect(unsafe_code, reason = "see the safety comment at each block")]
 
@@ -119,6 +119,38 @@ pub(super) fn without_sigttou<T>(action: impl FnOnce() -> T) -> T {
         libc::pthread_sigmask(libc::SIG_SETMASK, before.as_ptr(), std::ptr::null_mut());
     }
     result
+}
+
+/// From now on this thread, and every thread it starts, may write to its
+/// terminal from the background. Commands are not affected: they start with an
+/// empty signal mask.
+pub(super) fn block_sigttou() {
+    let mut blocked = std::mem::MaybeUninit::<libc::sigset_t>::zeroed();
+    // SAFETY: the pointer is to a live local of the right type, `sigemptyset`
+    // initialises the set before it is read, and the old mask is not asked for.
+    unsafe {
+        libc::sigemptyset(blocked.as_mut_ptr());
+        libc::sigaddset(blocked.as_mut_ptr(), libc::SIGTTOU);
+        libc::pthread_sigmask(libc::SIG_BLOCK, blocked.as_ptr(), std::ptr::null_mut());
+    }
+}
+
+/// Stops this process and all others of its group, as Ctrl-Z does; returns once
+/// it has been continued. Without a shell that could continue it, the kernel
+/// ignores the request.
+pub(super) fn stop_own_group() {
+    // SAFETY: changing a signal's disposition to one of the two standard ones and
+    // raising a signal need no further conditions. `raise` sends to this thread,
+    // so the process stops before the next line runs; a signal to the group could
+    // be taken by another thread, later. Hence the group's goes to the others
+    // only: it is ignored here.
+    unsafe {
+        let before = libc::signal(libc::SIGTSTP, libc::SIG_IGN);
+        libc::kill(0, libc::SIGTSTP);
+        libc::signal(libc::SIGTSTP, libc::SIG_DFL);
+        libc::raise(libc::SIGTSTP);
+        libc::signal(libc::SIGTSTP, before);
+    }
 }
 
 /// A child that has exited and that nobody has waited for yet, left in place.

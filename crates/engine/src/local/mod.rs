@@ -10,6 +10,7 @@ mod watch;
 
 pub use ask::{output_of, usable_cpus};
 pub use spawn::find_program;
+pub use terminal::stop_own_job;
 
 use crate::clock::RunClock;
 use crate::launch::{Launch, Leftovers};

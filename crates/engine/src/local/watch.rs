@@ -53,7 +53,7 @@ impl Gang {
             running: Mutex::default(),
             group: Mutex::new(group),
         });
-        let lent = match (launch.stdin, launch.commands.as_slice()) {
+        let mut lent = match (launch.stdin, launch.commands.as_slice()) {
             (Stdin::Inherit, [_]) => Lent::available(),
             _ => None,
         };
@@ -66,7 +66,12 @@ impl Gang {
                 .spawn(&command, launch.stdin, lent.is_some(), launch.leftovers)
                 .and_then(|spawned| watch(spawned, command, index, at, clock, &messages, &seen_by));
             match started {
-                Ok(command) => watched.push(command),
+                Ok(command) => {
+                    if let Some(lent) = &mut lent {
+                        lent.lend_to(command.pid);
+                    }
+                    watched.push(command);
+                }
                 Err(error) => {
                     gang.abandon();
                     return Err(error);
@@ -294,7 +299,7 @@ impl Conductor {
             at,
         });
         if let (Some(lent), true) = (&self.lent, stopped) {
-            lent.suspend_with(command.pid);
+            lent.suspended();
         }
     }
 

@@ -1,5 +1,6 @@
 //! `paceline run`: profiles one command.
 
+mod front;
 mod status;
 
 use crate::args::Format;
@@ -9,10 +10,11 @@ use crate::failure::Failure;
 use crate::output::{self, Page};
 use crate::quantity::{self, Cpus};
 use crate::records::RUNS;
-use crate::screen::{Screen, To};
+use crate::tui::Title;
 use crate::{context, signals};
+use front::Front;
 use paceline_engine::{
-    Command, Launch, Leftovers, LocalEngine, RunClock, StartError, Stdin, Tee, find_program,
+    Command, Launch, Leftovers, LocalEngine, RunClock, StartError, find_program,
 };
 use paceline_model::{Micros, Outcome, RunId, WorkerId};
 use paceline_probe::{Interval, Roots};
@@ -52,6 +54,9 @@ pub(crate) struct Args {
     /// Show no live status and no verdict
     #[arg(long, short)]
     quiet: bool,
+    /// Show resources, processes, metrics and output on the whole screen; the command reads nothing
+    #[arg(long, conflicts_with = "quiet")]
+    tui: bool,
     /// How to print the verdict: text on stderr, or JSON on stdout (the command's own output then
     /// goes to stderr)
     #[arg(long, value_enum, default_value_t)]
@@ -67,6 +72,9 @@ pub(crate) fn run(args: Args) -> Result<Exit, Failure> {
     let machine = context::machine(&roots);
     let cpus = args.cpus.as_ref().map(context::choose).transpose()?;
     check_program(&args)?;
+    if args.tui {
+        front::check_terminal(args.format)?;
+    }
 
     let clock = RunClock::start();
     let started = WallTime::from(clock.started_at());
@@ -102,26 +110,30 @@ pub(crate) fn run(args: Args) -> Result<Exit, Failure> {
 
     let interrupt = Interrupt::new();
     signals::pass_on(&interrupt)?;
-    let screen = Screen::new(args.quiet);
-    let reports = dir.join("live").join("reports.jsonl");
-    let out = if args.format == Format::Json {
-        To::Err
+    let mut front = if args.tui {
+        Front::full(
+            title(&args, &id, machine.cpus_count),
+            clock,
+            interrupt.clone(),
+        )?
     } else {
-        To::Out
+        Front::plain(args.quiet, machine.cpus_count)
     };
+    let reports = dir.join("live").join("reports.jsonl");
+    let (out, err) = front.tees(args.format);
     let command = Command {
         worker: WorkerId(0),
         argv: args.command.clone(),
         env: context::variables(&args.env, cpus.as_ref(), &reports, &dir),
         cwd: None,
         cpus,
-        tee_out: Some(Tee(screen.writer(out))),
-        tee_err: Some(Tee(screen.writer(To::Err))),
+        tee_out: Some(out),
+        tee_err: Some(err),
     };
     let launch = Launch {
         run: context::unique_on_host(&id),
         commands: vec![command],
-        stdin: Stdin::Inherit,
+        stdin: front.stdin(),
         memory_max: args.memory,
         interval,
         leftovers: Leftovers::Leave,
@@ -133,11 +145,17 @@ pub(crate) fn run(args: Args) -> Result<Exit, Failure> {
         timeout: args.timeout,
     };
     let engine = LocalEngine::new(machine.node, roots, true);
-    let mut status = status::Status::new(screen.clone(), machine.cpus_count);
     // The clock began before the record was made; the command's own start is
     // told by the engine.
-    let executed = execute(&engine, execution, clock, writer, &interrupt, &mut status);
-    screen.close();
+    let executed = execute(
+        &engine,
+        execution,
+        clock,
+        writer,
+        &interrupt,
+        front.observer(),
+    );
+    front.close();
     let executed = executed.map_err(|error| cannot_execute(error, &dir))?;
     conclude(&args, &dir)?;
     Ok(exit(executed.manifest.end.as_ref().map(|end| &end.outcome)))
@@ -156,6 +174,19 @@ fn conclude(args: &Args, dir: &Path) -> Result<(), Failure> {
             output::tell(&format!("\n{}", verdict.trim_end()));
             Ok(())
         }
+    }
+}
+
+fn title(args: &Args, id: &RunId, cpus: u32) -> Title {
+    let words: Vec<_> = args
+        .command
+        .iter()
+        .map(|word| word.to_string_lossy())
+        .collect();
+    Title {
+        name: args.name.clone().unwrap_or_else(|| id.to_string()),
+        command: words.join(" "),
+        cpus,
     }
 }
 

@@ -32,10 +32,9 @@ impl Observer for Status {
         let read = |measure| sample.readings.get(measure).unwrap_or(0.0);
         let per_second = |a, b| number::rate((read(a) + read(b)) / seconds, "B");
         let cpus = (read(Measure::RunCpuUser) + read(Measure::RunCpuSystem)) / seconds;
-        let memory = sample
-            .readings
-            .get(Measure::RunMemPss)
-            .unwrap_or(read(Measure::RunMemRss));
+        // Not the proportional share, which is read only now and then: the figure
+        // would jump between two measures.
+        let memory = read(Measure::RunMemRss);
         let mut line = format!(
             "{}  cpu {cpus:.1}/{}  memory {}  disk {}  network {}",
             number::duration(sample.at.as_secs()),

@@ -1,0 +1,100 @@
+//! What the user sees while the command runs: its output with a line of status
+//! below, or the whole screen.
+
+use super::status::Status;
+use crate::args::Format;
+use crate::failure::Failure;
+use crate::output::Page;
+use crate::screen::{Screen, To};
+use crate::tui::{self, Title, View};
+use anyhow::Context;
+use paceline_engine::{RunClock, Stdin, Tee};
+use paceline_report::text::Style;
+use paceline_runner::{Interrupt, Observer};
+use std::io::{IsTerminal, stderr, stdout};
+use std::sync::Arc;
+
+/// One of the two, while the run lasts.
+pub(super) enum Front {
+    /// The command's output as it is.
+    Plain(Screen, Status),
+    /// The view of `--tui`.
+    Full(View),
+}
+
+impl Front {
+    /// The command's output, with a status unless `quiet`.
+    pub(super) fn plain(quiet: bool, cpus: u32) -> Self {
+        let screen = Screen::new(quiet);
+        Self::Plain(screen.clone(), Status::new(screen, cpus))
+    }
+
+    /// The whole screen.
+    pub(super) fn full(
+        title: Title,
+        clock: RunClock,
+        interrupt: Arc<Interrupt>,
+    ) -> Result<Self, Failure> {
+        let colour = Page::of_stderr().style == Style::Ansi;
+        View::open(title, clock, interrupt, colour)
+            .map(Self::Full)
+            .context("cannot take the terminal over")
+            .map_err(Failure::world)
+    }
+
+    /// Where the command reads from. Keys belong to the view.
+    pub(super) fn stdin(&self) -> Stdin {
+        match self {
+            Self::Plain(..) => Stdin::Inherit,
+            Self::Full(_) => Stdin::Null,
+        }
+    }
+
+    /// Where the command's stdout and stderr go. Behind `--format json`, stdout
+    /// is for the verdict alone.
+    pub(super) fn tees(&self, format: Format) -> (Tee, Tee) {
+        match self {
+            Self::Plain(screen, _) => {
+                let out = match format {
+                    Format::Text => To::Out,
+                    Format::Json => To::Err,
+                };
+                (Tee(screen.writer(out)), Tee(screen.writer(To::Err)))
+            }
+            Self::Full(view) => (
+                Tee(view.writer(tui::Stream::Out)),
+                Tee(view.writer(tui::Stream::Err)),
+            ),
+        }
+    }
+
+    pub(super) fn observer(&mut self) -> &mut dyn Observer {
+        match self {
+            Self::Plain(_, status) => status,
+            Self::Full(view) => view,
+        }
+    }
+
+    /// Gives the terminal back.
+    pub(super) fn close(self) {
+        match self {
+            Self::Plain(screen, _) => screen.close(),
+            Self::Full(view) => drop(view),
+        }
+    }
+}
+
+/// Says why there is nothing to show a full screen on, before anything starts.
+pub(super) fn check_terminal(format: Format) -> Result<(), Failure> {
+    let missing = if !stderr().is_terminal() {
+        "stderr"
+    } else if format == Format::Text && !stdout().is_terminal() {
+        "stdout"
+    } else {
+        return Ok(());
+    };
+    Err(Failure::user(anyhow::anyhow!(
+        "--tui needs a terminal, and {missing} is none"
+    ))
+    .hint("leave --tui out; the command's output is then passed on as it is"))
+}

@@ -1,0 +1,36 @@
+//! The last lines of the command's output.
+
+use super::{heading, put, styled};
+use crate::tui::draw::Palette;
+use crate::tui::log::{Line as Printed, Stream};
+use crate::tui::state::State;
+use paceline_report::text::truncate;
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::text::Line;
+
+pub(super) fn draw(area: Rect, buf: &mut Buffer, state: &State, palette: &Palette) {
+    if area.height == 0 {
+        return;
+    }
+    let rows = usize::from(area.height - 1);
+    let lines: Vec<Printed> = state.log.lines().collect();
+    // Scrolled beyond the first line there is nothing to see.
+    let scrolled = state.scrolled.min(lines.len().saturating_sub(rows));
+    let note = match scrolled {
+        0 => String::new(),
+        lines => format!("{lines} lines below"),
+    };
+    heading(area, buf, "output", &note, palette);
+    let end = lines.len() - scrolled;
+    let first = end.saturating_sub(rows);
+    for (row, line) in (1..area.height).zip(&lines[first..end]) {
+        // A word rather than a colour alone tells stderr apart.
+        let mark = match line.stream {
+            Stream::Out => styled("  ".to_owned(), palette.dim),
+            Stream::Err => styled("! ".to_owned(), palette.warning),
+        };
+        let text = truncate(&line.text, usize::from(area.width).saturating_sub(2));
+        put(buf, area, row, Line::from(vec![mark, text.into()]));
+    }
+}

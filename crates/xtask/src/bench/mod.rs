@@ -1,5 +1,6 @@
 //! Side-by-side benchmarks: Paceline and its peers in one run, printed as a table.
 
+mod analyze;
 mod learn;
 mod peers;
 
@@ -11,11 +12,18 @@ struct Bench {
     run: fn() -> Result<()>,
 }
 
-const BENCHES: &[Bench] = &[Bench {
-    name: "learn",
-    compares: "forests and boosting against scikit-learn",
-    run: learn::run,
-}];
+const BENCHES: &[Bench] = &[
+    Bench {
+        name: "analyze",
+        compares: "analysis of variance against statsmodels, 300 and a million rows",
+        run: analyze::run,
+    },
+    Bench {
+        name: "learn",
+        compares: "forests and boosting against scikit-learn",
+        run: learn::run,
+    },
+];
 
 /// Runs the named benchmark, or lists them.
 pub(crate) fn bench(words: &[String]) -> Result<()> {

@@ -11,7 +11,7 @@ use std::collections::HashMap;
 
 use paceline_dist::StudentT;
 
-use crate::lstsq::mean;
+use crate::lstsq::{Triangle, eliminate, mean};
 use crate::table::{Column, ColumnData, MISSING_CODE};
 
 /// A factor coded −1 and +1 in every run.
@@ -357,10 +357,10 @@ impl Settings {
                 .zip(&roots)
                 .map(|(mean, root)| mean * root),
         );
-        let mut triangle = crate::lstsq::Triangle::<f64>::new(width);
+        let mut triangle = Triangle::<f64>::new(width);
         triangle.absorb(&mut block, rows);
         let order: Vec<usize> = (0..width - 1).collect();
-        let solved = crate::lstsq::eliminate(&triangle, &order);
+        let solved = eliminate(&triangle, &order);
         let coefficients = solved.coefficients();
         let inverse = solved.inverse();
         let residual_df = self.runs - solved.rank();

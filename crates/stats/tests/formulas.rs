@@ -271,7 +271,7 @@ fn a_term_too_large_for_any_table_is_refused_before_it_is_built() {
     let formula = Formula::parse("y ~ C(x0):C(x1):C(x2):C(x3):C(x4):C(x5)").unwrap();
     let error = formula.frame(&table, &FrameOptions::default()).unwrap_err();
     assert!(
-        error.to_string().contains("more than 4096 columns"),
+        error.to_string().contains("more than 2048 columns"),
         "{error}"
     );
 }

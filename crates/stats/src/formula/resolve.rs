@@ -14,8 +14,9 @@ use crate::cells::QuickHash;
 use crate::matrix::Contrast;
 use crate::table::{Column, ColumnData, MISSING_CODE, Table};
 
-/// The triangle of this many columns takes 128 MiB.
-const MOST_COLUMNS: usize = 4_096;
+/// The triangle of this many columns takes 32 MiB, and a second or two to
+/// eliminate for each term.
+const MOST_COLUMNS: usize = 2_048;
 
 pub(super) fn resolve(
     formula: &Formula,

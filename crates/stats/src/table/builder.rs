@@ -346,6 +346,26 @@ mod tests {
     }
 
     #[test]
+    fn chunks_of_a_column_are_as_good_as_rows() {
+        let mut builder = Table::builder(["x", "y"]);
+        builder.reserve(4);
+        builder.extend_column(0, ["1", "2"]);
+        builder.extend_column(0, ["lan", "wifi"]);
+        builder.extend_numbers(1, &[0.5, 1.5, 2.5, 3.5]);
+        builder.extend_numbers(0, &[7.0]);
+        builder.extend_column(1, ["4.5"]);
+        let table = builder.finish().unwrap();
+        let rows: Vec<&[&str]> = vec![
+            &["1", "0.5"],
+            &["2", "1.5"],
+            &["lan", "2.5"],
+            &["wifi", "3.5"],
+            &["7", "4.5"],
+        ];
+        assert_eq!(table, build(&rows).unwrap());
+    }
+
+    #[test]
     fn a_ragged_row_is_refused_with_its_number() {
         let error = build(&[&["1", "2"], &["1"]]).unwrap_err();
         assert_eq!(

@@ -3,6 +3,8 @@
 mod analyze;
 mod learn;
 mod peers;
+mod probe;
+mod runner;
 
 use anyhow::{Result, bail};
 
@@ -22,6 +24,16 @@ const BENCHES: &[Bench] = &[
         name: "learn",
         compares: "forests and boosting against scikit-learn",
         run: learn::run,
+    },
+    Bench {
+        name: "probe",
+        compares: "the probe's cost per sample against dstat, psutil and node-exporter",
+        run: probe::run,
+    },
+    Bench {
+        name: "runner",
+        compares: "the runner's overhead per run against Optuna and Ray Tune",
+        run: runner::run,
     },
 ];
 

@@ -1,6 +1,6 @@
 //! What the user typed.
 
-use crate::commands::{analyze, doctor, export, ls, run, show};
+use crate::commands::{analyze, design, doctor, export, ls, run, show, study};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use clap::{Parser, Subcommand, ValueEnum};
@@ -25,6 +25,10 @@ enum Command {
     Export(export::Args),
     /// Say what matters for a response: ANOVA, effects, assumptions.
     Analyze(analyze::Args),
+    /// Plan a study: its runs, and what they will be able to tell.
+    Design(design::Args),
+    /// Execute a designed experiment, and look at it.
+    Study(study::Args),
     /// Say what this machine offers, what is missing, and how to get it.
     Doctor(doctor::Args),
 }
@@ -47,6 +51,8 @@ impl Args {
             Command::Ls(args) => ls::ls(&args),
             Command::Export(args) => export::export(&args),
             Command::Analyze(args) => analyze::analyze(&args),
+            Command::Design(args) => design::design(&args),
+            Command::Study(args) => study::study(args),
             Command::Doctor(args) => doctor::doctor(&args),
         }
     }

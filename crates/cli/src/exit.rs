@@ -7,6 +7,8 @@ use std::process::ExitCode;
 pub(crate) enum Exit {
     /// Done.
     Done,
+    /// Done, but a trial failed or nothing meets the limit.
+    Unmet,
     /// The user's error: nothing was started.
     User,
     /// The world's: a disk, a network, another program.
@@ -24,6 +26,7 @@ impl Exit {
     pub(crate) const fn code(self) -> u8 {
         match self {
             Self::Done => 0,
+            Self::Unmet => 1,
             Self::User => 2,
             Self::World => 3,
             Self::Record => 4,

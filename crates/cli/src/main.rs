@@ -11,6 +11,7 @@ mod quantity;
 mod records;
 mod screen;
 mod signals;
+mod study_file;
 mod tui;
 
 use clap::Parser;

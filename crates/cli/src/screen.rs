@@ -46,6 +46,15 @@ impl Screen {
         }
     }
 
+    /// Says something above the status line.
+    pub(crate) fn print(&self, line: &str) {
+        let state = self.lock();
+        state.erase();
+        // With stderr closed there is nobody to tell.
+        let _ = writeln!(io::stderr(), "{line}");
+        state.draw();
+    }
+
     /// Whether anybody would see a status.
     pub(crate) fn has_status(&self) -> bool {
         self.lock().status.is_some()

@@ -139,6 +139,18 @@ impl Drop for Staged {
     }
 }
 
+/// Writes a file so that after a crash or a power loss it is either as it was
+/// or whole. Its directory is made if need be.
+///
+/// # Errors
+/// If it cannot be written.
+pub fn write_file(target: &Path, content: &[u8]) -> Result<(), WriteRecordError> {
+    if let Some(dir) = target.parent() {
+        fs::create_dir_all(dir).at(dir)?;
+    }
+    write_whole(target, content)
+}
+
 /// Writes `target` so that after a power loss it is either absent or whole.
 pub(crate) fn write_whole(target: &Path, content: &[u8]) -> Result<(), WriteRecordError> {
     let (staged, mut file) = Staged::create(target)?;

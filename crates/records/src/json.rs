@@ -381,7 +381,7 @@ impl OutcomeJson {
 }
 
 impl LevelJson {
-    fn new(level: &Level) -> Self {
+    pub(crate) fn new(level: &Level) -> Self {
         match level {
             Level::Integer(i) => Self::Integer(*i),
             Level::Number(x) if x.is_finite() => Self::Number(*x),

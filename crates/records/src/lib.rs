@@ -40,13 +40,14 @@ mod log;
 mod manifest;
 pub mod redact;
 mod run;
+pub mod study;
 mod sync;
 mod table;
 mod wal;
 mod wall_time;
 mod writer;
 
-pub use disk::WriteRecordError;
+pub use disk::{WriteRecordError, write_file};
 pub use export::{ExportError, export_csv};
 pub use json::FieldError;
 pub use list::{ListRunsError, Listed, Summary, list};

@@ -111,7 +111,7 @@ pub enum ReadTableError {
         /// The file.
         path: PathBuf,
         /// The column.
-        column: &'static str,
+        column: String,
     },
     /// A log of a run that has not been closed is damaged.
     #[error("cannot read {path}")]
@@ -403,7 +403,7 @@ impl Run {
                 let event = EventRows::get(&chunk, self.manifest.start.started, row);
                 events.push(event.map_err(|cell| ReadTableError::Column {
                     path: path.clone(),
-                    column: cell.column,
+                    column: cell.column.to_owned(),
                 })?);
             }
         }

@@ -11,13 +11,17 @@ pub(crate) use csv::CsvWriter;
 pub(crate) use parquet::{TableReader, TableWriter, WrittenTable};
 pub(crate) use rows::{BadCell, EventRows, PartRows, SampleRows};
 
+use crate::study::Cell;
+use std::borrow::Cow;
+
 /// Rows held in memory at a time: sixty columns of sixteen bytes are 4 MB.
 const CHUNK_ROWS: usize = 4096;
 
 /// A column's name, type and whether it may be empty.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Field {
-    name: &'static str,
+    /// Known when Paceline is built, except in a study's table.
+    name: Cow<'static, str>,
     kind: FieldKind,
     required: bool,
 }
@@ -40,7 +44,7 @@ enum FieldKind {
 impl Field {
     const fn required(name: &'static str, kind: FieldKind) -> Self {
         Self {
-            name,
+            name: Cow::Borrowed(name),
             kind,
             required: true,
         }
@@ -48,10 +52,33 @@ impl Field {
 
     const fn optional(name: &'static str, kind: FieldKind) -> Self {
         Self {
-            name,
+            name: Cow::Borrowed(name),
             kind,
             required: false,
         }
+    }
+}
+
+/// Columns whose names are the user's; any cell may be empty.
+impl Field {
+    fn named(name: String, kind: FieldKind) -> Self {
+        Self {
+            name: Cow::Owned(name),
+            kind,
+            required: false,
+        }
+    }
+
+    pub(crate) fn integer(name: String) -> Self {
+        Self::named(name, FieldKind::Integer)
+    }
+
+    pub(crate) fn number(name: String) -> Self {
+        Self::named(name, FieldKind::Number)
+    }
+
+    pub(crate) fn text(name: String) -> Self {
+        Self::named(name, FieldKind::Text)
     }
 }
 
@@ -143,6 +170,30 @@ impl Chunk {
 
     pub(crate) fn rows(&self) -> usize {
         self.rows
+    }
+
+    /// Puts a cell into a column. A number in a column of words becomes a word,
+    /// a whole number in a column of numbers a number; anything else that does
+    /// not fit is missing.
+    pub(crate) fn push_cell(&mut self, column: usize, cell: &Cell) {
+        match (&mut self.columns[column], cell) {
+            (Column::Integers(values), Cell::Integer(i)) => values.push(Some(*i)),
+            (Column::Integers(values), _) => values.push(None),
+            (Column::Numbers(values), Cell::Number(x)) => values.push(Some(*x)),
+            (Column::Numbers(values), Cell::Integer(i)) => values.push(Some(*i as f64)),
+            (Column::Numbers(values), _) => values.push(None),
+            (Column::Texts(values), cell) => values.push(match cell {
+                Cell::Missing => None,
+                Cell::Integer(i) => Some(i.to_string()),
+                Cell::Number(x) => Some(x.to_string()),
+                Cell::Text(text) => Some(text.clone()),
+            }),
+        }
+    }
+
+    /// Ends a row that was put in cell by cell.
+    pub(crate) fn end_row(&mut self) {
+        self.rows += 1;
     }
 
     /// Whether it is time to write the rows out.

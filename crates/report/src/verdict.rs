@@ -2,8 +2,8 @@
 
 use crate::number::{bytes, duration, percent, rate, significant};
 use crate::text::{Style, printable, truncate};
-use paceline_advise::diagnose::{Amount, Cause, Diagnosis, Held, Holder, Phase, Resource, Unusual};
-use paceline_model::{GapReason, NodeName};
+use paceline_advise::diagnose::{Amount, Cause, Diagnosis, Held, Holder, Phase, Resource};
+use paceline_model::NodeName;
 use paceline_records::{Manifest, State};
 use std::path::Path;
 
@@ -42,7 +42,7 @@ pub fn verdict(run: &Run<'_>, width: usize, style: Style) -> String {
         metrics(run.manifest, &mut lines);
         phases(&first.phases, &mut lines);
         for unusual in &first.unusual {
-            lines.add("unusual", &describe(unusual));
+            lines.add("unusual", &unusual.to_string());
         }
     } else {
         metrics(run.manifest, &mut lines);
@@ -262,52 +262,6 @@ fn short(value: f64) -> String {
     }
 }
 
-/// One finding in words: what was seen, and what it means for the numbers.
-#[must_use]
-pub fn describe(unusual: &Unusual) -> String {
-    match unusual {
-        Unusual::Steal { share } => format!(
-            "the hypervisor took {} of the cpu time: timings are less certain",
-            percent(*share)
-        ),
-        Unusual::ForeignLoad { cpus } => format!(
-            "other processes used {} cpus on average: timings are less certain",
-            significant(*cpus, 2)
-        ),
-        Unusual::Swapping { bytes: moved } => {
-            format!("the machine swapped {}: give it more memory", bytes(*moved))
-        }
-        Unusual::MemoryLimit { share } => {
-            format!("memory reached {} of its limit", percent(*share))
-        }
-        Unusual::Throttled { seconds } => {
-            format!("its cpu limit held it back for {}", duration(*seconds))
-        }
-        Unusual::Retransmits { count } => {
-            format!(
-                "TCP sent {} segments again: the network loses packets",
-                significant(*count, 3)
-            )
-        }
-        Unusual::NetworkErrors { count } => {
-            format!("{} packets were dropped or damaged", significant(*count, 3))
-        }
-        Unusual::FrequencyChanged { lowest_share } => format!(
-            "the cores' clock rate fell to {} of its highest: heat or power saving",
-            percent(*lowest_share)
-        ),
-        Unusual::Gaps { count, reason } => {
-            let why = match reason {
-                GapReason::Late => "came late: the machine was overloaded or suspended",
-                GapReason::CounterReset => "lack a value: a counter was reset",
-                GapReason::DeviceChanged => "lack a value: a device came or went",
-                GapReason::Unreadable => "lack a value: a file could not be read",
-            };
-            format!("{count} samples {why}")
-        }
-    }
-}
-
 /// The verdict for programs. Keys are a promise; what is unknown is `null`.
 #[must_use]
 pub fn json(run: &Run<'_>) -> serde_json::Value {
@@ -354,7 +308,7 @@ pub fn json(run: &Run<'_>) -> serde_json::Value {
                 "from_s": phase.from.as_secs(),
                 "to_s": phase.to.as_secs(),
             })).collect::<Vec<_>>(),
-            "unusual": diagnosis.unusual.iter().map(describe).collect::<Vec<_>>(),
+            "unusual": diagnosis.unusual.iter().map(ToString::to_string).collect::<Vec<_>>(),
         })
     });
     json!({

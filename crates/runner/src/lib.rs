@@ -1,6 +1,6 @@
 //! Executes runs.
 //!
-//! [`execute`] starts a run's commands through an engine, merges everything
+//! [`study`] executes a whole study and survives anything. [`execute`] starts a run's commands through an engine, merges everything
 //! that happens into one order, and writes it into the record. [`reports`]
 //! reads what a job says of itself. [`Interrupt`] passes on the user's wish to
 //! stop.
@@ -11,6 +11,7 @@
 mod interrupt;
 mod reporting;
 pub mod reports;
+pub mod study;
 mod supervise;
 mod tail;
 

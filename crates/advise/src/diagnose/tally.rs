@@ -184,6 +184,11 @@ impl Rate {
     pub(super) fn total(&self) -> f64 {
         self.total
     }
+
+    /// The time in which the value was read.
+    pub(super) fn seconds(&self) -> f64 {
+        self.seconds
+    }
 }
 
 /// A level: its mean weighted by time.

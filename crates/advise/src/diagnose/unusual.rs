@@ -3,6 +3,7 @@
 use super::tally::Rate;
 use super::{Node, Tally};
 use paceline_model::GapReason;
+use std::fmt;
 
 /// Something that makes a run's numbers less than they seem, with its evidence.
 #[derive(Debug, Clone, PartialEq)]
@@ -56,8 +57,65 @@ pub enum Unusual {
     },
 }
 
+/// What was seen, and what it means for the numbers.
+impl fmt::Display for Unusual {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let percent = |share: f64| 100.0 * share;
+        match self {
+            Self::Steal { share } => write!(
+                f,
+                "the hypervisor took {:.1}% of the cpu time: timings are less certain",
+                percent(*share)
+            ),
+            Self::ForeignLoad { cpus } => write!(
+                f,
+                "other processes used {cpus:.1} cpus on average: timings are less certain"
+            ),
+            Self::Swapping { bytes } => {
+                write!(
+                    f,
+                    "the machine swapped {:.1} MB: give it more memory",
+                    bytes / 1e6
+                )
+            }
+            Self::MemoryLimit { share } => {
+                write!(f, "memory reached {:.0}% of its limit", percent(*share))
+            }
+            Self::Throttled { seconds } => {
+                write!(f, "its cpu limit held it back for {seconds:.1} s")
+            }
+            Self::Retransmits { count } => {
+                write!(
+                    f,
+                    "TCP sent {count:.0} segments again: the network loses packets"
+                )
+            }
+            Self::NetworkErrors { count } => {
+                write!(f, "{count:.0} packets were dropped or damaged")
+            }
+            Self::FrequencyChanged { lowest_share } => write!(
+                f,
+                "the cores' clock rate fell to {:.0}% of its highest: heat or power saving",
+                percent(*lowest_share)
+            ),
+            Self::Gaps { count, reason } => {
+                let why = match reason {
+                    GapReason::Late => "came late: the machine was overloaded or suspended",
+                    GapReason::CounterReset => "lack a value: a counter was reset",
+                    GapReason::DeviceChanged => "lack a value: a device came or went",
+                    GapReason::Unreadable => "lack a value: a file could not be read",
+                };
+                write!(f, "{count} samples {why}")
+            }
+        }
+    }
+}
+
 /// A hypervisor that takes this share of the CPU time disturbs every timing.
 const STEAL: f64 = 0.02;
+/// The node's CPU time is counted in hundredths of a second: of a shorter run it
+/// says nothing.
+const SHORTEST_S: f64 = 0.25;
 /// Foreign load that disturbs, as a share of the node's CPUs.
 const FOREIGN: f64 = 0.10;
 

@@ -1,4 +1,4 @@
-//! Small questions to other programs and to the kernel.
+//! Small dealings with other programs and the kernel.
 
 use paceline_probe::cgroup::CpuSet;
 use std::io::{self, Read};
@@ -41,4 +41,13 @@ pub fn usable_cpus() -> io::Result<CpuSet> {
     let list: Vec<String> = cores.map(|core| core.to_string()).collect();
     CpuSet::parse(&list.join(","))
         .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
+}
+
+/// Ends a process at once. Returns whether there was one.
+#[must_use]
+pub fn end_process(number: u32) -> bool {
+    let pid = i32::try_from(number)
+        .ok()
+        .and_then(rustix::process::Pid::from_raw);
+    pid.is_some_and(|pid| rustix::process::kill_process(pid, rustix::process::Signal::KILL).is_ok())
 }

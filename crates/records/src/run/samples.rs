@@ -150,7 +150,7 @@ impl Rows {
     fn bad_column(&self, column: &'static str) -> ReadTableError {
         ReadTableError::Column {
             path: self.table.path().to_owned(),
-            column,
+            column: column.to_owned(),
         }
     }
 }

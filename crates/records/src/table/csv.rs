@@ -22,8 +22,13 @@ impl CsvWriter {
     pub(crate) fn create(path: &Path, fields: Vec<Field>) -> Result<Self, WriteRecordError> {
         let (staged, file) = Staged::create(path)?;
         let mut file = BufWriter::new(file);
-        let names: Vec<&str> = fields.iter().map(|field| field.name).collect();
-        write!(file, "{}\r\n", names.join(",")).at(path)?;
+        for (i, field) in fields.iter().enumerate() {
+            if i > 0 {
+                file.write_all(b",").at(path)?;
+            }
+            write_text(&mut file, &field.name).at(path)?;
+        }
+        file.write_all(b"\r\n").at(path)?;
         Ok(Self {
             staged,
             path: path.to_owned(),
@@ -78,9 +83,16 @@ fn write_cell(
         },
         Column::Texts(cells) => match &cells[row] {
             None => Ok(()),
-            Some(text) if needs_quotes(text) => write!(out, "\"{}\"", text.replace('"', "\"\"")),
-            Some(text) => out.write_all(text.as_bytes()),
+            Some(text) => write_text(out, text),
         },
+    }
+}
+
+fn write_text(out: &mut impl Write, text: &str) -> io::Result<()> {
+    if needs_quotes(text) {
+        write!(out, "\"{}\"", text.replace('"', "\"\""))
+    } else {
+        out.write_all(text.as_bytes())
     }
 }
 

@@ -157,7 +157,7 @@ fn schema(fields: &[Field]) -> TypePtr {
             } else {
                 Repetition::OPTIONAL
             };
-            Type::primitive_type_builder(field.name, physical)
+            Type::primitive_type_builder(&field.name, physical)
                 .with_logical_type(logical)
                 .with_repetition(repetition)
                 .build()
@@ -253,7 +253,7 @@ impl TableReader {
             if !fits {
                 return Err(ReadTableError::Column {
                     path: path.to_owned(),
-                    column: field.name,
+                    column: field.name.to_string(),
                 });
             }
             positions.push(position);

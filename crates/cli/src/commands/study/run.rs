@@ -1,0 +1,258 @@
+//! `paceline study run` and `retry`.
+
+use super::progress::Shown;
+use super::{checks, place};
+use crate::commands::study::status;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::output::{self, Page};
+use crate::screen::Screen;
+use crate::{context, quantity, signals, study_file};
+use anyhow::Context;
+use paceline_engine::{LocalEngine, usable_cpus};
+use paceline_model::{Level, RunId};
+use paceline_probe::{Interval, Roots};
+use paceline_records::study::{PlannedRun, RunResult, StudyDir};
+use paceline_runner::study::{
+    Counts, OpenStudyError, Outlook, PlanStudyError, RunStudyError, Session, Settings, Watcher,
+    plan,
+};
+use paceline_runner::{Interrupt, Observer};
+use paceline_study::Study;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    common: Common,
+    /// Check everything that can be checked, say what would be run, and stop
+    #[arg(long)]
+    dry_run: bool,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct RetryArgs {
+    #[command(flatten)]
+    common: Common,
+    /// Only this failed run; may be repeated
+    #[arg(long, value_name = "RUN", value_parser = RunId::new)]
+    run: Vec<RunId>,
+}
+
+#[derive(Debug, clap::Args)]
+struct Common {
+    /// The study file
+    study: PathBuf,
+    /// Change a factor or a setting: batch_size=64,128 or design.replicates=5
+    #[arg(value_name = "NAME=VALUES")]
+    overrides: Vec<String>,
+    /// The study's directory [default: <STUDY>.study]
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Run so many trials side by side; their timings then interfere
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..))]
+    parallel: u16,
+    /// Stop at the first run that fails
+    #[arg(long, conflicts_with = "keep_going")]
+    fail_fast: bool,
+    /// Go on after runs that fail; this is the default
+    #[arg(long)]
+    keep_going: bool,
+    /// The time between two samples, at least 100ms
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = quantity::duration)]
+    interval: Duration,
+    /// Show no progress
+    #[arg(long, short)]
+    quiet: bool,
+}
+
+pub(super) fn run(args: &Args) -> Result<Exit, Failure> {
+    let prepared = prepare(&args.common)?;
+    if args.dry_run {
+        let (_, plan) = plan(&prepared.study).map_err(cannot_plan)?;
+        output::data(&format!(
+            "{} runs of {} trials would be run in {}\n",
+            plan.runs.len(),
+            plan.trials.len(),
+            prepared.dir.path().display()
+        ))?;
+        return Ok(Exit::Done);
+    }
+    execute(&args.common, prepared, None)
+}
+
+pub(super) fn retry(args: &RetryArgs) -> Result<Exit, Failure> {
+    execute(&args.common, prepare(&args.common)?, Some(&args.run))
+}
+
+/// A study that can be run.
+struct Prepared {
+    study: Study,
+    dir: StudyDir,
+    settings: Settings,
+}
+
+/// Checks everything that can be checked before anything is written.
+fn prepare(args: &Common) -> Result<Prepared, Failure> {
+    let study = study_file::load(&args.study, &args.overrides)?;
+    let dir = place::directory(&args.study, args.out.as_deref())?;
+    let interval = Interval::new(args.interval).map_err(Failure::user)?;
+    let cpus = usable_cpus()
+        .context("cannot read this process's cpus")
+        .map_err(Failure::world)?;
+    let parallel = usize::from(args.parallel);
+    if parallel > cpus.cores().len() {
+        return Err(
+            Failure::user(anyhow::anyhow!("--parallel {parallel} needs as many cpus"))
+                .hint(format!("there are {}", cpus.cores().len())),
+        );
+    }
+    let base = std::path::absolute(&args.study).map_err(Failure::world)?;
+    let base = base.parent().unwrap_or(Path::new("/")).to_owned();
+    let (_, plan) = plan(&study).map_err(cannot_plan)?;
+    checks::check(&study, &plan, &base, &cpus, parallel)?;
+    let settings = Settings {
+        base,
+        machine: context::machine(&Roots::default()),
+        environment: context::environment(&[]),
+        git: context::git_state(),
+        interval,
+        parallel,
+        cpus,
+        thread_variables: context::THREADS.map(str::to_owned).to_vec(),
+        fail_fast: args.fail_fast,
+    };
+    Ok(Prepared {
+        study,
+        dir,
+        settings,
+    })
+}
+
+fn execute(args: &Common, prepared: Prepared, retry: Option<&[RunId]>) -> Result<Exit, Failure> {
+    let Prepared {
+        study,
+        dir,
+        settings,
+    } = prepared;
+    let parallel = settings.parallel;
+    let node = settings.machine.node.clone();
+    let interrupt = Interrupt::new();
+    signals::pass_on(&interrupt)?;
+    let session = Session::open(dir.clone(), study, settings).map_err(cannot_open)?;
+    tell_recovered(&session);
+    if let Some(runs) = retry {
+        let retried = session.retry(runs).map_err(Failure::world)?;
+        output::tell(&format!("{retried} failed runs will be run again"));
+    }
+    if parallel > 1 {
+        output::tell(
+            "notice: runs side by side share memory, disks and caches: their timings interfere",
+        );
+    }
+    let screen = Screen::new(args.quiet);
+    let counts = session.progress().counts();
+    let shown = Shown::new(
+        screen.clone(),
+        session.plan().factors.clone(),
+        parallel,
+        counts,
+    );
+    let engine = LocalEngine::new(node, Roots::default(), parallel == 1);
+    let outlook = if args.quiet {
+        session.run(&engine, &interrupt, &Silent)
+    } else {
+        session.run(&engine, &interrupt, &shown)
+    };
+    screen.close();
+    let outlook = outlook.map_err(|error| cannot_run(error, &dir))?;
+    let progress = session.progress();
+    let counts = progress.counts();
+    if !args.quiet {
+        let seen = status::summary(session.plan(), &progress, &Page::of_stderr());
+        output::tell(&format!("{seen}\ntable: {}", dir.table("csv").display()));
+    }
+    Ok(match outlook {
+        Outlook::Interrupted => {
+            output::tell("interrupted; the same command goes on from here");
+            Exit::Interrupted
+        }
+        Outlook::FailedFast => Exit::Unmet,
+        Outlook::Complete if counts.failed > 0 => {
+            output::tell(
+                "hint: `paceline study retry` runs the failed ones again; their logs are kept",
+            );
+            Exit::Unmet
+        }
+        Outlook::Complete => Exit::Done,
+    })
+}
+
+/// Nobody watches.
+struct Silent;
+
+impl Watcher for Silent {
+    fn begins(&self, _: &PlannedRun, _: &[Level], _: u32) {}
+
+    fn ended(&self, _: &PlannedRun, _: &RunResult, _: Counts) {}
+
+    fn observer(&self, _: &PlannedRun) -> Box<dyn Observer + '_> {
+        Box::new(())
+    }
+}
+
+fn tell_recovered(session: &Session) {
+    let found = session.recovered;
+    let mut parts = Vec::new();
+    let mut add = |count: usize, what: &str| {
+        if count > 0 {
+            parts.push(format!("{count} {what}"));
+        }
+    };
+    add(
+        found.adopted,
+        "finished runs were not noted down and are kept",
+    );
+    add(found.interrupted, "interrupted runs will be run again");
+    add(found.ended_processes, "processes left behind were ended");
+    if !parts.is_empty() {
+        output::tell(&format!("resuming: {}", parts.join(", ")));
+    }
+}
+
+fn cannot_plan(error: PlanStudyError) -> Failure {
+    let hint = match &error {
+        PlanStudyError::Plan(error) => Some(error.hint()),
+        PlanStudyError::Request(_) => None,
+    };
+    match hint {
+        Some(hint) => Failure::user(error).hint(hint),
+        None => Failure::user(error),
+    }
+}
+
+fn cannot_open(error: OpenStudyError) -> Failure {
+    match error {
+        OpenStudyError::InUse(_) => {
+            Failure::user(error).hint("`paceline study watch` shows how far it is")
+        }
+        OpenStudyError::Changed { .. } => Failure::user(error)
+            .hint("a changed study is a new one: name another directory with --out"),
+        OpenStudyError::NotAStudy(_) => {
+            Failure::user(error).hint("name an empty or new directory with --out")
+        }
+        OpenStudyError::Plan(error) => cannot_plan(error),
+        OpenStudyError::ReadPlan(_) | OpenStudyError::Journal(_) | OpenStudyError::Begun { .. } => {
+            Failure::record(error)
+        }
+        OpenStudyError::Write(_) => Failure::world(error),
+    }
+}
+
+fn cannot_run(error: RunStudyError, dir: &StudyDir) -> Failure {
+    Failure::world(error).hint(format!(
+        "what is finished is safe in {}; the same command goes on when there is room",
+        dir.path().display()
+    ))
+}

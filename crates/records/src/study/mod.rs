@@ -1,0 +1,74 @@
+//! A study on disk.
+//!
+//! ```text
+//! <study>/
+//!   study.toml      what was asked, frozen when the study was planned
+//!   plan.json       every trial and run, in order, seeds included
+//!   journal.jsonl   append-only: leased, ended, abandoned, retried
+//!   runs/<run>.<attempt>/   one record per attempt
+//!   table.csv, table.parquet   one row per run
+//! ```
+
+mod entry;
+mod plan;
+mod table;
+
+pub use entry::{Entry, Noise, Result as RunResult};
+pub use plan::{Plan, PlannedRun, PlannedTrial, ReadPlanError};
+pub use table::{Cell, ColumnKind, StudyTable};
+
+use std::path::{Path, PathBuf};
+
+/// Where the files of a study are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StudyDir(PathBuf);
+
+impl StudyDir {
+    /// The study in `dir`, whether it exists or not.
+    #[must_use]
+    pub fn new(dir: &Path) -> Self {
+        Self(dir.to_owned())
+    }
+
+    /// The directory itself.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+
+    /// The frozen question.
+    #[must_use]
+    pub fn study(&self) -> PathBuf {
+        self.0.join("study.toml")
+    }
+
+    /// The plan; a directory is a study's once this exists.
+    #[must_use]
+    pub fn plan(&self) -> PathBuf {
+        self.0.join("plan.json")
+    }
+
+    /// The journal.
+    #[must_use]
+    pub fn journal(&self) -> PathBuf {
+        self.0.join("journal.jsonl")
+    }
+
+    /// The records.
+    #[must_use]
+    pub fn runs(&self) -> PathBuf {
+        self.0.join("runs")
+    }
+
+    /// The record of one attempt at a run; attempts count from 1.
+    #[must_use]
+    pub fn attempt(&self, run: &paceline_model::RunId, attempt: u32) -> PathBuf {
+        self.runs().join(format!("{run}.{attempt}"))
+    }
+
+    /// The table without its ending.
+    #[must_use]
+    pub fn table(&self, ending: &str) -> PathBuf {
+        self.0.join("table").with_extension(ending)
+    }
+}

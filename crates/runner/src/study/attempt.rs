@@ -1,0 +1,396 @@
+//! One attempt at one planned run.
+
+use super::session::Settings;
+use crate::interrupt::Interrupt;
+use crate::supervise::{Ended, ExecuteError, Execution, Observer, Results, execute};
+use indexmap::IndexMap;
+use paceline_advise::diagnose::{Node, Tally, unusual};
+use paceline_engine::{Command, Engine, Launch, Leftovers, RunClock, Stdin};
+use paceline_model::{
+    Event, EventKind, Level, NodeName, Outcome, RunId, Sample, Verdict, WorkerId,
+};
+use paceline_probe::cgroup::CpuSet;
+use paceline_records::study::{Noise, RunResult};
+use paceline_records::{
+    CreateRunError, End, Limits, LogLimit, Manifest, Run, RunWriter, Start, WallTime,
+};
+use paceline_study::{ResponseCollector, RunFacts, RunValue, Share, Study};
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+/// One attempt: which run, where, and on which CPUs.
+pub(super) struct Attempt<'a> {
+    pub(super) study: &'a Study,
+    pub(super) settings: &'a Settings,
+    pub(super) id: RunId,
+    pub(super) attempt: u32,
+    pub(super) replicate: u32,
+    pub(super) seed: u64,
+    pub(super) levels: &'a [Level],
+    /// The record's directory, absolute.
+    pub(super) dir: PathBuf,
+    pub(super) cpus: Option<CpuSet>,
+}
+
+/// How many copies of a command a run starts, and where each works.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Copies(Vec<PathBuf>);
+
+impl Copies {
+    /// One directory, or one per copy below it.
+    #[must_use]
+    pub fn of(count: u32, work: &Path) -> Self {
+        match count {
+            0 | 1 => Self(vec![work.to_owned()]),
+            n => Self((0..n).map(|copy| work.join(copy.to_string())).collect()),
+        }
+    }
+}
+
+/// What an attempt came to, for the journal.
+pub(super) struct Attempted {
+    pub(super) result: RunResult,
+    /// True if the user stopped it: nobody knows what it would have come to.
+    pub(super) unfinished: bool,
+}
+
+/// Why an attempt came to nothing that could be recorded.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum AttemptError {
+    #[error(transparent)]
+    Create(#[from] CreateRunError),
+    #[error(transparent)]
+    Execute(#[from] ExecuteError),
+    #[error("cannot make {path}")]
+    WorkDir {
+        path: PathBuf,
+        source: std::io::Error,
+    },
+}
+
+impl Attempt<'_> {
+    pub(super) fn execute(
+        self,
+        engine: &dyn Engine,
+        interrupt: &Interrupt,
+        watcher: &mut dyn Observer,
+    ) -> Result<Attempted, AttemptError> {
+        let share = self.study.share_of(self.levels);
+        let clock = RunClock::start();
+        let writer = RunWriter::create(&self.dir, self.start(&clock, share))?;
+        let work = self.dir.join("work");
+        let copies = Copies::of(share.copies, &work);
+        for path in &copies.0 {
+            std::fs::create_dir_all(path).map_err(|source| AttemptError::WorkDir {
+                path: path.clone(),
+                source,
+            })?;
+        }
+        let reports = self.dir.join("live").join("reports.jsonl");
+        let commands = copies.0.iter().enumerate();
+        let launch = Launch {
+            run: self.group_name(),
+            commands: commands
+                .map(|(i, work)| self.command(i, work, &reports))
+                .collect(),
+            stdin: Stdin::Null,
+            memory_max: share.memory_bytes,
+            interval: self.settings.interval,
+            leftovers: Leftovers::End,
+        };
+        let timeout = self.study.policy().timeout;
+        let execution = Execution {
+            launch,
+            patterns: Vec::new(),
+            reports,
+            timeout,
+        };
+        let mut listener = Listener {
+            study: self.study,
+            levels: self.levels,
+            collector: ResponseCollector::new(self.study),
+            watcher,
+            result: None,
+            cpus: self.settings.machine.cpus_count as usize,
+            memory_max_bytes: share.memory_bytes,
+        };
+        match execute(engine, execution, clock, writer, interrupt, &mut listener) {
+            Ok(executed) => {
+                let end = executed.manifest.end.as_ref();
+                let verdict = end.map_or(Verdict::Unfinished, |end| end.outcome.verdict());
+                let result = listener.result.take().unwrap_or_default();
+                remove_if_empty(&work, &copies);
+                Ok(Attempted {
+                    result,
+                    unfinished: verdict == Verdict::Unfinished,
+                })
+            }
+            // A command that cannot be started has failed like any other.
+            Err(ExecuteError::Start(error)) => {
+                let outcome = format!("not started: {}", with_causes(&error));
+                let result = RunResult {
+                    outcome,
+                    ..RunResult::default()
+                };
+                Ok(Attempted {
+                    result,
+                    unfinished: false,
+                })
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn start(&self, clock: &RunClock, share: Share) -> Start {
+        let names = self
+            .study
+            .factors()
+            .iter()
+            .map(|factor| factor.name.clone());
+        let line = self.command_line(&self.dir.join("work"));
+        Start {
+            id: RunId::new(&format!("{}.{}", self.id, self.attempt))
+                .expect("a planned run's id with a number at its end"),
+            name: self.study.name().map(str::to_owned),
+            argv: line.argv,
+            cwd: self.cwd(line.cwd.as_deref()),
+            env: self.settings.environment.clone(),
+            git: self.settings.git.clone(),
+            machines: vec![self.settings.machine.clone()],
+            started: WallTime::from(clock.started_at()),
+            sample_interval: self.settings.interval.length().into(),
+            limits: Limits {
+                cpus: self.cpus.as_ref().map(|cpus| cpus.cores().len() as f64),
+                memory_bytes: share.memory_bytes,
+                timeout: self.study.policy().timeout.map(Into::into),
+            },
+            factors: names.zip(self.levels.iter().cloned()).collect(),
+            log_limit: LogLimit::default(),
+        }
+    }
+
+    fn command_line(&self, work: &Path) -> paceline_study::CommandLine {
+        let facts = RunFacts {
+            seed: self.seed,
+            run_id: self.id.to_string(),
+            run_dir: work.to_string_lossy().into_owned(),
+            replicate: self.replicate,
+        };
+        self.study
+            .command_for(self.levels, &facts)
+            .expect("a study of commands was planned with the levels of its own factors")
+    }
+
+    /// Relative to the study file's directory, as the user wrote it.
+    fn cwd(&self, of_study: Option<&str>) -> PathBuf {
+        self.settings.base.join(of_study.unwrap_or("."))
+    }
+
+    fn command(&self, copy: usize, work: &Path, reports: &Path) -> Command {
+        let line = self.command_line(work);
+        let mut env: Vec<(OsString, OsString)> = vec![
+            ("PACELINE_EVENTS".into(), reports.into()),
+            ("PACELINE_COPY".into(), copy.to_string().into()),
+            ("PYTHONUNBUFFERED".into(), "1".into()),
+        ];
+        if let Some(cpus) = &self.cpus {
+            let count = cpus.cores().len().to_string();
+            let threads = self.settings.thread_variables.iter();
+            env.extend(threads.map(|name| (name.into(), count.clone().into())));
+        }
+        env.extend(
+            line.env
+                .iter()
+                .map(|(name, value)| (name.into(), value.into())),
+        );
+        // By this, what a killed runner leaves behind is found again.
+        env.push(("PACELINE_RUN_DIR".into(), self.dir.clone().into()));
+        Command {
+            worker: WorkerId(u32::try_from(copy).unwrap_or(u32::MAX)),
+            argv: line.argv.into_iter().map(Into::into).collect(),
+            env,
+            cwd: Some(self.cwd(line.cwd.as_deref())),
+            cpus: self.cpus.clone(),
+            tee_out: None,
+            tee_err: None,
+        }
+    }
+
+    fn group_name(&self) -> RunId {
+        let name = format!("{}.{}.{}", self.id, self.attempt, std::process::id());
+        RunId::new(&name).expect("a planned run's id with numbers at its end")
+    }
+}
+
+/// Most commands leave nothing in the directory they got.
+fn remove_if_empty(work: &Path, copies: &Copies) {
+    for path in copies.0.iter().map(PathBuf::as_path).chain([work]) {
+        // Whatever is in it stays.
+        let _ = std::fs::remove_dir(path);
+    }
+}
+
+/// Collects the responses of one run while it lasts.
+struct Listener<'a> {
+    study: &'a Study,
+    levels: &'a [Level],
+    collector: ResponseCollector<'a>,
+    watcher: &'a mut dyn Observer,
+    result: Option<RunResult>,
+    cpus: usize,
+    memory_max_bytes: Option<u64>,
+}
+
+impl Observer for Listener<'_> {
+    fn sample(&mut self, node: &NodeName, sample: &Sample) {
+        self.watcher.sample(node, sample);
+    }
+
+    fn event(&mut self, event: &Event) {
+        if let (EventKind::Metric, Some(value)) = (event.kind, event.value) {
+            self.collector.metric(&event.name, value);
+        }
+        self.watcher.event(event);
+    }
+
+    fn line(&mut self, worker: WorkerId, line: &[u8]) {
+        self.collector.log_line(&String::from_utf8_lossy(line));
+        self.watcher.line(worker, line);
+    }
+
+    fn results(&mut self, end: &Ended<'_>) -> Results {
+        let node = Node {
+            cpus: self.cpus,
+            memory_max_bytes: self.memory_max_bytes,
+        };
+        let outcome = end.outcome;
+        let duration = end.duration.as_secs();
+        let result = summarise(
+            self.study,
+            self.levels,
+            &self.collector,
+            outcome,
+            duration,
+            end.tally,
+            node,
+        );
+        let responses = result.responses.clone();
+        self.result = Some(result);
+        Results {
+            responses,
+            notices: Vec::new(),
+        }
+    }
+}
+
+/// What an attempt came to, from everything that was heard of it.
+fn summarise(
+    study: &Study,
+    levels: &[Level],
+    collector: &ResponseCollector<'_>,
+    outcome: &Outcome,
+    duration_s: f64,
+    tally: &Tally,
+    node: Node,
+) -> RunResult {
+    let measured = |name: &str| match name {
+        "duration_s" => Some(duration_s),
+        _ => tally.value(name),
+    };
+    let mut responses = IndexMap::new();
+    let mut absent = IndexMap::new();
+    for (response, value) in study
+        .responses()
+        .iter()
+        .zip(collector.finish(levels, measured))
+    {
+        match value {
+            Ok(value) => drop(responses.insert(response.name.clone(), value)),
+            Err(why) => drop(absent.insert(response.name.clone(), why.to_string())),
+        }
+    }
+    let evidence: Vec<String> = unusual(tally, node)
+        .iter()
+        .filter(|found| found.is_disturbance())
+        .map(ToString::to_string)
+        .collect();
+    RunResult {
+        done: outcome.verdict() == Verdict::Done,
+        outcome: outcome.to_string(),
+        duration_s,
+        responses,
+        absent,
+        resources: RunValue::ALL
+            .iter()
+            .filter_map(|value| Some((value.name.to_owned(), measured(value.name)?)))
+            .collect(),
+        noise: (!evidence.is_empty()).then_some(Noise {
+            evidence,
+            repeated: false,
+        }),
+    }
+}
+
+/// What an attempt came to whose record was closed but whose end is not in the
+/// journal: everything is read from the record.
+pub(super) fn adopt(
+    study: &Study,
+    settings: &Settings,
+    levels: &[Level],
+    run: &Run,
+) -> Result<Option<RunResult>, paceline_records::ReadTableError> {
+    let Manifest {
+        end: Some(End {
+            outcome, duration, ..
+        }),
+        ..
+    } = run.manifest()
+    else {
+        return Ok(None);
+    };
+    if outcome.verdict() == Verdict::Unfinished {
+        return Ok(None);
+    }
+    let mut collector = ResponseCollector::new(study);
+    for event in run.events()? {
+        if let (EventKind::Metric, Some(value)) = (event.kind, event.value) {
+            collector.metric(&event.name, value);
+        }
+    }
+    let mut lines = crate::reports::Lines::default();
+    for log in run.logs()? {
+        let mut hear = |line: &[u8]| collector.log_line(&String::from_utf8_lossy(line));
+        // A log that cannot be read has no metrics to find.
+        if let Ok(mut source) = log.open() {
+            let mut piece = [0; 64 * 1024];
+            while let Ok(n @ 1..) = std::io::Read::read(&mut source, &mut piece) {
+                lines.push(&piece[..n], &mut hear);
+            }
+            lines.finish(&mut hear);
+        }
+    }
+    let mut tally = Tally::default();
+    if let Some(node) = run.nodes()?.first() {
+        for sample in run.samples_of(node)? {
+            tally.add(&sample?);
+        }
+    }
+    let node = Node {
+        cpus: settings.machine.cpus_count as usize,
+        memory_max_bytes: study.share_of(levels).memory_bytes,
+    };
+    let seconds = duration.as_secs();
+    Ok(Some(summarise(
+        study, levels, &collector, outcome, seconds, &tally, node,
+    )))
+}
+
+fn with_causes(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        text.push_str(&format!(": {cause}"));
+        source = cause.source();
+    }
+    text
+}

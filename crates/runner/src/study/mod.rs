@@ -1,0 +1,18 @@
+//! Executing a study: every planned run once, whatever happens in between.
+//!
+//! A [`Session`] opens a study's directory, as its only writer, and executes
+//! what is still to be done. Its state is a replay of the journal
+//! ([`Progress`]); a viewer replays the same journal and can never harm it.
+
+mod attempt;
+mod leftovers;
+mod plan;
+mod progress;
+mod session;
+mod table;
+
+pub use attempt::Copies;
+pub use plan::{PlanStudyError, plan};
+pub use progress::{Counts, Progress, RunState};
+pub use session::{OpenStudyError, Outlook, RunStudyError, Session, Settings, Watcher};
+pub use table::table;

@@ -1,0 +1,76 @@
+//! From a checked study to the runs that it will make.
+
+use paceline_design::{Design, PlanError};
+use paceline_model::RunId;
+use paceline_records::study::{Plan, PlannedRun, PlannedTrial};
+use paceline_study::{RequestError, Study};
+
+/// Why a study cannot be planned.
+#[derive(Debug, thiserror::Error)]
+pub enum PlanStudyError {
+    /// The study's design cannot be asked for.
+    #[error(transparent)]
+    Request(#[from] RequestError),
+    /// There is no such design.
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+}
+
+/// Plans every trial and run, seeds included. The same study gives the same
+/// plan on every machine.
+///
+/// # Errors
+/// If the design cannot be made.
+pub fn plan(study: &Study) -> Result<(Design, Plan), PlanStudyError> {
+    let seed = study.design().seed;
+    let design = study.design_request()?.plan(seed)?;
+    let trials = (0..design.trial_count() as u32)
+        .map(|trial| PlannedTrial {
+            levels: design.levels(trial).collect(),
+            coded: design.coded(trial).collect(),
+        })
+        .collect();
+    let digits = design.runs().len().to_string().len();
+    let runs = design
+        .runs()
+        .iter()
+        .enumerate()
+        .map(|(order, run)| PlannedRun {
+            id: RunId::new(&format!("r{:0digits$}", order + 1)).expect("a letter and digits"),
+            trial: run.trial,
+            replicate: run.replicate,
+            block: run.block,
+            standard: run.standard,
+            seed: run_seed(seed, run.standard),
+        })
+        .collect();
+    let plan = Plan {
+        fingerprint: study.fingerprint().as_str().to_owned(),
+        seed,
+        factors: study
+            .factors()
+            .iter()
+            .map(|factor| factor.name.clone())
+            .collect(),
+        responses: study
+            .responses()
+            .iter()
+            .map(|response| response.name.clone())
+            .collect(),
+        trials,
+        runs,
+    };
+    Ok((design, plan))
+}
+
+/// A seed of its own for each run (splitmix64, Steele et al. 2014), from its
+/// place in the standard order: randomising the order does not change what a run
+/// does. 31 bits, because many libraries take no more.
+fn run_seed(study: u64, standard: u32) -> u64 {
+    let mut z = study
+        .wrapping_add(u64::from(standard) + 1)
+        .wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    (z ^ (z >> 31)) >> 33
+}

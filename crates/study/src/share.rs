@@ -1,0 +1,49 @@
+//! What share of the machine a run gets.
+
+use crate::quantity::parse_size;
+use crate::study::Study;
+use paceline_model::Level;
+
+/// What a run may use, and how many copies of its command there are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Share {
+    /// Identical copies of the command that run at the same time: the level of
+    /// `concurrency`, else 1.
+    pub copies: u32,
+    /// CPUs that all copies together are bound to: the level of `cpus`, else
+    /// the policy's.
+    pub cpus: Option<u32>,
+    /// Memory for all copies together, in bytes: the level of `memory`, else
+    /// the policy's.
+    pub memory_bytes: Option<u64>,
+}
+
+impl Study {
+    /// The share of a run whose factors have these levels, in the order of
+    /// [`Study::factors`]. Constants under `[fixed]` count as well.
+    #[must_use]
+    pub fn share_of(&self, levels: &[Level]) -> Share {
+        let varied = self.factors.iter().map(|factor| &factor.name).zip(levels);
+        let fixed = self.fixed.iter().map(|(name, level)| (name, level));
+        let assigned: Vec<_> = varied.chain(fixed).collect();
+        let level = |name: &str| {
+            assigned
+                .iter()
+                .find(|(own, _)| *own == name)
+                .map(|(_, l)| *l)
+        };
+        let whole = |name: &str| match level(name)? {
+            Level::Integer(i) => u32::try_from(*i).ok(),
+            _ => None,
+        };
+        Share {
+            copies: whole("concurrency").unwrap_or(1).max(1),
+            cpus: whole("cpus").or(self.policy.cpus),
+            memory_bytes: match level("memory") {
+                Some(Level::Integer(i)) => u64::try_from(*i).ok(),
+                Some(Level::Word(word)) => parse_size(word),
+                _ => self.policy.memory_bytes,
+            },
+        }
+    }
+}

@@ -44,8 +44,8 @@ e = ["x, y", "z"]
 "#;
 
 fn design(study: &str, args: &[&str]) -> Ran {
-    let dir = tempfile::tempdir().unwrap();
-    std::fs::write(dir.path().join("s.toml"), study).unwrap();
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    std::fs::write(dir.path().join("s.toml"), study).expect("the study is written");
     in_dir(dir.path(), args)
 }
 

@@ -41,3 +41,24 @@ impl From<Exit> for ExitCode {
         exit.code().into()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_code_is_documented() {
+        let page = include_str!("../../../docs/reference/exit-codes.md");
+        for exit in [
+            Exit::Done,
+            Exit::Unmet,
+            Exit::User,
+            Exit::World,
+            Exit::Record,
+            Exit::Interrupted,
+        ] {
+            let row = format!("| {} | ", exit.code());
+            assert!(page.contains(&row), "no row for {exit:?}");
+        }
+    }
+}

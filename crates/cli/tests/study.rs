@@ -112,6 +112,43 @@ loss = { regex = 'loss is ([0-9.]+)' }
 }
 
 #[test]
+fn a_study_is_analysed_by_its_plan() {
+    let dir = tempfile::tempdir().unwrap();
+    // The response depends on `x` and on the seed, and not at all on `kind`.
+    let script = "awk -v x=$1 -v s=$PACELINE_SEED 'BEGIN {{ print \"n=\" 10 * x + s % 7 / 10 }}'";
+    let rest =
+        "[design]\nkind = \"full\"\nreplicates = 4\n[responses]\nn = {{ regex = 'n=([0-9.]+)' }}\n";
+    write(
+        dir.path(),
+        &study(script, &rest.replace("{{", "{").replace("}}", "}")),
+    );
+    assert_eq!(
+        run(dir.path(), ["study", "run", "s.toml", "--quiet"]).code,
+        Some(0)
+    );
+    let ran = run(
+        dir.path(),
+        ["analyze", "s.study", "--response", "n", "--format", "json"],
+    );
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    let json: serde_json::Value = serde_json::from_str(&ran.out).unwrap();
+    let formula = json["formula"].to_string();
+    assert!(
+        formula.contains('x') && formula.contains("kind"),
+        "{formula}"
+    );
+    assert!(
+        !formula.contains("coded") && !formula.contains("duration"),
+        "{formula}"
+    );
+    let text = run(dir.path(), ["analyze", "s.study", "--response", "n"]).out;
+    assert!(
+        text.contains("Durbin"),
+        "the order of runs is known: {text}"
+    );
+}
+
+#[test]
 fn after_300_kills_there_is_exactly_one_finished_record_per_run() {
     let dir = tempfile::tempdir().unwrap();
     let rest = "[design]\nkind = \"full\"\nreplicates = 15\n";
@@ -271,7 +308,11 @@ fn an_interrupt_ends_the_study_and_the_same_command_goes_on() {
         .spawn()
         .unwrap();
     while !dir.path().join("mark").exists() {
-        assert_eq!(child.try_wait().unwrap(), None, "it ended before its first run");
+        assert_eq!(
+            child.try_wait().unwrap(),
+            None,
+            "it ended before its first run"
+        );
         std::thread::sleep(Duration::from_millis(10));
     }
     run(dir.path(), ["study", "run", "s.toml"]).fails(2, "another paceline is executing the study");
@@ -334,7 +375,11 @@ fn what_can_be_known_before_the_first_run_is_told_before_it() {
         2,
         "there is no program `no-such-program`",
     );
-    check(&command("{nothing}"), 2, "does not name a factor");
+    check(
+        &command("{nothing}"),
+        2,
+        "placeholder `{nothing}` has no factor",
+    );
     let cpus = command("true") + "cpus = [1, 4096]\n";
     check(&cpus, 2, "wants 4096 cpus");
     let two = "[job]\ncommand = [\"true\", \"{x}\"]\nkindd = 1\n[factors]\nx = [1]\n";

@@ -6,6 +6,7 @@ use crate::failure::Failure;
 use crate::output::{self, Page};
 use anyhow::{Context, anyhow};
 use clap::ValueEnum;
+use paceline_records::study::{Plan, ReadPlanError, StudyDir};
 use paceline_report::analyze::AnalysisReport;
 use paceline_report::number::count;
 use paceline_report::text::Style;
@@ -87,10 +88,18 @@ pub(crate) fn analyze(args: &Args) -> Result<Exit, Failure> {
         }
     })?;
     let response = response(args)?;
+    // A study's plan says which columns are its factors and in which order the
+    // runs were made; the rest of its table is what came of them.
+    let plan = study_plan(&args.table)?;
+    let planned = plan.as_ref().map(|plan| plan.factors.as_slice());
     let options = AnalysisOptions {
         formula: args.formula.as_deref(),
-        factors: args.by.as_deref(),
+        factors: args
+            .by
+            .as_deref()
+            .or(planned.filter(|_| args.formula.is_none())),
         kind: args.kind,
+        run_order: plan.as_ref().map(|_| "order"),
         ..AnalysisOptions::default()
     };
     let analysis =
@@ -118,6 +127,15 @@ pub(crate) fn analyze(args: &Args) -> Result<Exit, Failure> {
         None => output::data(&text)?,
     }
     Ok(Exit::Done)
+}
+
+/// The plan of the study in `dir`, if there is one.
+fn study_plan(dir: &Path) -> Result<Option<Plan>, Failure> {
+    match Plan::read(&StudyDir::new(dir).plan()) {
+        Ok(plan) => Ok(Some(plan)),
+        Err(ReadPlanError::Absent(_)) => Ok(None),
+        Err(error) => Err(Failure::record(error)),
+    }
 }
 
 fn response(args: &Args) -> Result<String, Failure> {

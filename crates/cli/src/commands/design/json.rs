@@ -4,11 +4,30 @@ use super::Planned;
 use super::facts::Facts;
 use paceline_design::{Factors, Partner, Word};
 use paceline_model::Level;
+use paceline_records::study::{Plan, PlannedRun};
 use paceline_study::FactorType;
 use serde_json::{Map, Value, json};
 
-/// Everything about the design, and every run.
-pub(super) fn json(planned: &Planned, facts: &Facts) -> Value {
+/// Everything about the design, and every run on a line of its own.
+pub(super) fn json(planned: &Planned, facts: &Facts) -> String {
+    // The runs are put into words one by one: as one tree, a hundred thousand
+    // of them take half a gigabyte.
+    let about = format!("{:#}", about(planned, facts));
+    let mut text = about
+        .strip_suffix("\n}")
+        .expect("an indented object ends with a brace on its own line")
+        .to_owned();
+    text.push_str(",\n  \"runs\": [");
+    for (position, run) in planned.plan.runs.iter().enumerate() {
+        let comma = if position == 0 { "" } else { "," };
+        let run = run_json(&planned.plan, position, run);
+        text.push_str(&format!("{comma}\n    {run}"));
+    }
+    text.push_str("\n  ]\n}\n");
+    text
+}
+
+fn about(planned: &Planned, facts: &Facts) -> Value {
     let Planned {
         path,
         study,
@@ -69,7 +88,6 @@ pub(super) fn json(planned: &Planned, facts: &Facts) -> Value {
             "duration_s": facts.duration_s,
             "cost": facts.cost,
         },
-        "runs": runs(planned),
     })
 }
 
@@ -101,27 +119,23 @@ fn model(facts: &Facts, factors: &Factors) -> Value {
     })
 }
 
-fn runs(planned: &Planned) -> Vec<Value> {
-    let plan = &planned.plan;
+fn run_json(plan: &Plan, position: usize, run: &PlannedRun) -> Value {
     let by_name = |values: Vec<Value>| -> Value {
         let pairs = plan.factors.iter().cloned().zip(values);
         Value::Object(pairs.collect::<Map<_, _>>())
     };
-    let run = |(position, run): (usize, &paceline_records::study::PlannedRun)| {
-        let trial = &plan.trials[run.trial as usize];
-        json!({
-            "run": run.id.as_str(),
-            "trial": run.trial + 1,
-            "replicate": run.replicate + 1,
-            "block": run.block + 1,
-            "order": position + 1,
-            "standard_order": run.standard + 1,
-            "seed": run.seed,
-            "factors": by_name(trial.levels.iter().map(level).collect()),
-            "coded": by_name(trial.coded.iter().map(|x| json!(x)).collect()),
-        })
-    };
-    plan.runs.iter().enumerate().map(run).collect()
+    let trial = &plan.trials[run.trial as usize];
+    json!({
+        "run": run.id.as_str(),
+        "trial": run.trial + 1,
+        "replicate": run.replicate + 1,
+        "block": run.block + 1,
+        "order": position + 1,
+        "standard_order": run.standard + 1,
+        "seed": run.seed,
+        "factors": by_name(trial.levels.iter().map(level).collect()),
+        "coded": by_name(trial.coded.iter().map(|x| json!(x)).collect()),
+    })
 }
 
 fn words(words: &[Word], factors: &Factors) -> Vec<String> {

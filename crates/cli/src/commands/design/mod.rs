@@ -107,7 +107,7 @@ pub(crate) fn design(args: &Args) -> Result<Exit, Failure> {
         }
         Format::Json => {
             let facts = Facts::gather(&planned, question).map_err(Failure::user)?;
-            output::json(&json::json(&planned, &facts))
+            json::json(&planned, &facts)
         }
     };
     output::data(&text)?;

@@ -226,6 +226,28 @@ mod tests {
     }
 
     #[test]
+    fn others_are_blamed_only_if_the_run_was_long_enough_to_tell() {
+        let busy: &[(Measure, f64)] = &[
+            (NodeCpuUser, 2.0),
+            (NodeCpuSystem, 0.0),
+            (RunCpuUser, 0.5),
+            (RunCpuSystem, 0.0),
+            (NodeCpuSteal, 0.4),
+        ];
+        let blamed = |interval: u64| {
+            let mut samples = samples(&[(1, busy)]);
+            samples[0].interval = Micros(interval);
+            diagnose(&samples, &[], NODE)
+                .unusual
+                .iter()
+                .filter(|u| u.is_disturbance())
+                .count()
+        };
+        assert_eq!(blamed(1_000_000), 2);
+        assert_eq!(blamed(100_000), 0);
+    }
+
+    #[test]
     fn a_run_without_samples_has_an_empty_diagnosis() {
         let diagnosis = diagnose(&[], &[], NODE);
         assert_eq!(diagnosis.observed, Micros::ZERO);

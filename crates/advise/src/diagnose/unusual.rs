@@ -141,11 +141,12 @@ pub fn unusual(tally: &Tally, node: Node) -> Vec<Unusual> {
             found.push(what);
         }
     };
+    let long_enough = tally.steal.seconds() >= SHORTEST_S;
     let share = mean(&tally.steal) / node.cpus.max(1) as f64;
-    note(share >= STEAL, Unusual::Steal { share });
+    note(long_enough && share >= STEAL, Unusual::Steal { share });
     let cpus = mean(&tally.foreign_cpus);
     note(
-        cpus >= FOREIGN * node.cpus as f64,
+        long_enough && cpus >= FOREIGN * node.cpus as f64,
         Unusual::ForeignLoad { cpus },
     );
     let bytes = tally.swapped.total();

@@ -48,9 +48,11 @@ pub struct Comparison {
 
 /// What was predicted for each row without its trial, on both scales.
 pub(super) struct OutOfFold {
-    pub(super) predictions: Vec<f64>,
+    predictions: Vec<f64>,
     /// On the scale of the model that made the prediction.
     pub(super) residuals: Vec<f64>,
+    /// How wide the model that made the prediction took its error to be.
+    pub(super) deviations: Vec<Option<f64>>,
     fold_of: Vec<usize>,
 }
 
@@ -64,12 +66,16 @@ pub(super) struct Judging {
 
 const OUTER: usize = 5;
 const INNER: usize = 3;
+/// The final model learns from all trials. With ten folds the residuals come
+/// from models that have seen nine tenths of them, so that intervals are not
+/// much wider than the final model deserves.
+const FINAL: usize = 10;
 
-pub(super) fn outer_folds(data: &Training<'_>, seed: u64) -> Result<Vec<Fold>, FitPredictorError> {
+fn folds_of(data: &Training<'_>, most: usize, seed: u64) -> Result<Vec<Fold>, FitPredictorError> {
     let mut trials = data.trials.clone();
     trials.sort_unstable();
     trials.dedup();
-    let folds = trials.len().min(OUTER);
+    let folds = trials.len().min(most);
     grouped_k_fold(&data.trials, folds, seed).map_err(|_| FitPredictorError::TooFewSettings {
         needed: super::predictor::LEAST_TRIALS,
         found: trials.len(),
@@ -77,7 +83,7 @@ pub(super) fn outer_folds(data: &Training<'_>, seed: u64) -> Result<Vec<Fold>, F
 }
 
 /// Predicts every row from a fit to the folds it is not in.
-pub(super) fn out_of_fold(
+fn out_of_fold(
     kind: Kind,
     data: &Training<'_>,
     folds: &[Fold],
@@ -87,6 +93,7 @@ pub(super) fn out_of_fold(
     let mut found = OutOfFold {
         predictions: vec![0.0; rows],
         residuals: vec![0.0; rows],
+        deviations: vec![None; rows],
         fold_of: vec![0; rows],
     };
     for (number, fold) in folds.iter().enumerate() {
@@ -117,6 +124,7 @@ impl OutOfFold {
             let residual = scale.to(data.response[row]) - scale.to(prediction);
             // A response that has no logarithm is as far off as can be.
             self.residuals[row] = residual.clamp(-1e300, 1e300);
+            self.deviations[row] = fitted.deviation(data.rows[row]);
             self.fold_of[row] = number;
         }
     }
@@ -162,7 +170,7 @@ pub(super) fn judge(
     data: &Training<'_>,
     judging: Judging,
 ) -> Result<(Comparison, OutOfFold), FitPredictorError> {
-    let folds = outer_folds(data, judging.seed)?;
+    let folds = folds_of(data, FINAL, judging.seed)?;
     let found = out_of_fold(kind, data, &folds, judging)?;
     let score = found.score(data, judging.coverage);
     let comparison = Comparison {
@@ -186,21 +194,21 @@ pub(super) fn choose(
     data: &Training<'_>,
     judging: Judging,
 ) -> Result<(Comparison, OutOfFold), FitPredictorError> {
-    let folds = outer_folds(data, judging.seed)?;
+    let folds = folds_of(data, OUTER, judging.seed)?;
     let mut compared = Vec::with_capacity(Kind::ALL.len());
-    let mut best: Option<(f64, Kind, OutOfFold)> = None;
+    let mut best: Option<(f64, Kind)> = None;
     for kind in Kind::ALL {
         let outcome = out_of_fold(kind, data, &folds, judging).map(|found| {
             let score = found.score(data, judging.coverage);
             // Kinds come simplest first, so that a tie goes to the simpler.
-            if best.as_ref().is_none_or(|(least, ..)| score.mse < *least) {
-                best = Some((score.mse, kind, found));
+            if best.as_ref().is_none_or(|(least, _)| score.mse < *least) {
+                best = Some((score.mse, kind));
             }
             score
         });
         compared.push(Compared { kind, outcome });
     }
-    let Some((_, chosen, found)) = best else {
+    let Some((_, chosen)) = best else {
         let first = compared.into_iter().find_map(|line| line.outcome.err());
         return Err(first.expect("without a best predictor every one has failed"));
     };
@@ -217,6 +225,8 @@ pub(super) fn choose(
         chosen,
         folds: folds.len(),
     };
+    let folds = folds_of(data, FINAL, judging.seed)?;
+    let found = out_of_fold(chosen, data, &folds, judging)?;
     Ok((comparison, found))
 }
 
@@ -230,6 +240,7 @@ fn nested(
     let mut found = OutOfFold {
         predictions: vec![0.0; rows],
         residuals: vec![0.0; rows],
+        deviations: vec![None; rows],
         fold_of: vec![0; rows],
     };
     for (number, fold) in folds.iter().enumerate() {

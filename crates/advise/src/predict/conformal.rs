@@ -16,7 +16,7 @@ pub enum IntervalMethod {
 /// Out-of-fold residuals on the response's scale, each divided by how hard its
 /// configuration is.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Residuals {
+pub(crate) struct Residuals {
     /// Signed and ascending.
     signed: Vec<f64>,
     /// Absolute and ascending.
@@ -28,7 +28,7 @@ pub(super) struct Residuals {
 impl Residuals {
     /// `freedom` is the number of independent residuals less one; replicates of
     /// a trial share the model's error.
-    pub(super) fn new(mut signed: Vec<f64>, freedom: f64) -> Self {
+    pub(crate) fn new(mut signed: Vec<f64>, freedom: f64) -> Self {
         signed.sort_by(f64::total_cmp);
         let mut absolute: Vec<f64> = signed.iter().map(|r| r.abs()).collect();
         absolute.sort_by(f64::total_cmp);
@@ -41,7 +41,7 @@ impl Residuals {
         }
     }
 
-    pub(super) fn method(&self, coverage: f64) -> IntervalMethod {
+    pub(crate) fn method(&self, coverage: f64) -> IntervalMethod {
         if self.rank(coverage) <= self.absolute.len() {
             IntervalMethod::Conformal
         } else {
@@ -52,7 +52,7 @@ impl Residuals {
     /// Half the width of an interval of that coverage: the residual of rank
     /// `⌈(n + 1) · coverage⌉`, which covers a new exchangeable residual at least
     /// that often (Lei and others 2018, theorem 2.1).
-    pub(super) fn half_width(&self, coverage: f64) -> f64 {
+    pub(crate) fn half_width(&self, coverage: f64) -> f64 {
         match self.method(coverage) {
             IntervalMethod::Conformal => self.absolute[self.rank(coverage) - 1],
             IntervalMethod::Student => {
@@ -63,12 +63,12 @@ impl Residuals {
 
     /// The probability that a residual is at most `bound`; never above the
     /// conformal guarantee where there are enough residuals.
-    pub(super) fn at_most(&self, bound: f64) -> f64 {
+    pub(crate) fn at_most(&self, bound: f64) -> f64 {
         self.tail(bound, self.signed.partition_point(|&r| r <= bound), 1.0)
     }
 
     /// The probability that a residual is at least `bound`.
-    pub(super) fn at_least(&self, bound: f64) -> f64 {
+    pub(crate) fn at_least(&self, bound: f64) -> f64 {
         let below = self.signed.partition_point(|&r| r < bound);
         self.tail(bound, self.signed.len() - below, -1.0)
     }

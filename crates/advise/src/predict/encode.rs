@@ -27,6 +27,12 @@ enum Source {
     Category { factor: usize, level: f64 },
 }
 
+/// Where configurations lie, so that distances between them mean something.
+pub(crate) fn places(factors: &Factors, rows: &[&[f64]]) -> impl Fn(&[f64]) -> Vec<f64> {
+    let encoding = Encoding::new(factors, &Roles::default(), rows, Style::Logarithmic, false);
+    move |configuration| encoding.features(configuration)
+}
+
 /// Standardised features of a configuration.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Encoding {

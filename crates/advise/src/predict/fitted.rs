@@ -21,7 +21,7 @@ pub enum Kind {
     Queue,
     /// Ernest's law or the universal scalability law.
     Scaling,
-    /// A linear trend with a Gaussian process around it.
+    /// A linear trend or the operational law, and a Gaussian process around it.
     Gp,
     /// Gradient-boosted trees.
     Boost,
@@ -88,7 +88,7 @@ impl Fitted {
             Kind::Scaling => Self::Scaling(Scaling::fit(data)?),
             Kind::Gp => {
                 let scale = Scale::of(&data.response);
-                Self::Gp(Process::fit(data, scale, 1, seed, threads)?)
+                Self::Gp(Process::fit(data, scale, 0, seed, threads)?)
             }
             Kind::Boost => Self::Boost(Trees::fit(data, Growth::Boost, seed, threads)?),
             Kind::Forest => Self::Forest(Trees::fit(data, Growth::Forest, seed, threads)?),
@@ -108,6 +108,15 @@ impl Fitted {
             Self::Scaling(model) => each(&|at| model.predict(at)),
             Self::Gp(model) => each(&|at| model.predict(at)),
             Self::Boost(model) | Self::Forest(model) => model.predict_all(configurations, threads),
+        }
+    }
+
+    /// The standard deviation of a run by the model's own account, on the scale
+    /// of its errors; `None` for models that give none.
+    pub(crate) fn deviation(&self, configuration: &[f64]) -> Option<f64> {
+        match self {
+            Self::Gp(model) => Some(model.run_deviation(configuration)),
+            _ => None,
         }
     }
 

@@ -18,6 +18,7 @@ mod trees;
 
 pub use compare::{Compared, Comparison, Score};
 pub use conformal::IntervalMethod;
+pub(crate) use conformal::Residuals;
 pub use fitted::Kind;
 pub use predictor::{Belief, Choice, PredictOptions, Prediction, Predictor, PredictorError};
 pub use region::{Outside, OutsideHow};
@@ -25,7 +26,8 @@ pub use role::{Role, Roles};
 pub use scale::Scale;
 pub use scaling::ScalingLaw;
 
-pub(crate) use process::{Process, ProcessBelief};
+pub(crate) use encode::places;
+pub(crate) use process::{Process, Spread};
 pub(crate) use training::Training;
 
 use crate::least_squares::NnlsError;

@@ -93,7 +93,7 @@ pub struct Predictor {
     response: String,
     fitted: Fitted,
     residuals: Residuals,
-    difficulty: Option<Difficulty>,
+    local: Local,
     region: Region,
     comparison: Comparison,
     threads: Threads,
@@ -169,12 +169,12 @@ impl Predictor {
         let kind = comparison.chosen;
         let fitted = Fitted::fit(kind, &data, options.seed, options.threads)
             .map_err(|error| PredictorError::Fit { kind, error })?;
-        let (residuals, difficulty) = errors(&data, &found, trials.len(), options.coverage);
+        let (residuals, local) = errors(&data, &found, &fitted, trials.len(), options.coverage);
         Ok(Self {
             response: response.to_owned(),
             fitted,
             residuals,
-            difficulty,
+            local,
             region: Region::of(runs.factors(), runs.settings()),
             comparison,
             threads: options.threads,
@@ -201,9 +201,10 @@ impl Predictor {
         self.residuals.method(coverage)
     }
 
-    /// Whether intervals are wider where neighbouring trials were missed by more.
+    /// Whether intervals are wider where the model is less sure, or where
+    /// neighbouring trials were missed by more.
     pub fn is_locally_scaled(&self) -> bool {
-        self.difficulty.is_some()
+        self.local != Local::Even
     }
 
     /// How busy the queue model says the disk is; `None` for other predictors.
@@ -231,10 +232,7 @@ impl Predictor {
             .zip(values)
             .map(|(configuration, value)| {
                 let outside = self.region.outside(configuration);
-                let local = self
-                    .difficulty
-                    .as_ref()
-                    .map_or(1.0, |d| d.at(configuration));
+                let local = self.local.width(&self.fitted, configuration);
                 Belief {
                     centre: scale.to(value),
                     width: local * widening(&outside),
@@ -341,26 +339,71 @@ impl Difficulty {
     }
 }
 
-/// Residuals, scaled by difficulty if that makes intervals at least a twentieth
-/// narrower on average.
+/// What errors are measured in.
+#[derive(Debug, Clone, PartialEq)]
+enum Local {
+    /// The same everywhere.
+    Even,
+    /// How far neighbouring trials were missed.
+    Neighbours(Difficulty),
+    /// How wide the model itself takes its error to be.
+    Model,
+}
+
+impl Local {
+    fn width(&self, fitted: &Fitted, configuration: &[f64]) -> f64 {
+        match self {
+            Self::Even => 1.0,
+            Self::Neighbours(difficulty) => difficulty.at(configuration),
+            Self::Model => fitted.deviation(configuration).unwrap_or(1.0),
+        }
+    }
+}
+
+/// Residuals in the measure that makes intervals narrowest on average. The
+/// neighbours must make them narrower by a twentieth at least, since eight of them
+/// say little.
+///
+/// A residual is measured by the model that predicted it, a new run by the final
+/// model, which has seen more: where it has seen the very setting, it is surer,
+/// and so is the interval (normalised conformal prediction, Papadopoulos and
+/// others 2011).
 fn errors(
     data: &Training<'_>,
     found: &OutOfFold,
+    fitted: &Fitted,
     trials: usize,
     coverage: f64,
-) -> (Residuals, Option<Difficulty>) {
+) -> (Residuals, Local) {
     let freedom = trials as f64 - 1.0;
-    let plain = Residuals::new(found.residuals.clone(), freedom);
-    let Some(difficulty) = Difficulty::new(data, &found.residuals) else {
-        return (plain, None);
-    };
-    let widths: Vec<f64> = data.rows.iter().map(|row| difficulty.at(row)).collect();
-    let pairs = found.residuals.iter().zip(&widths);
-    let scaled = Residuals::new(pairs.map(|(r, width)| r / width).collect(), freedom);
-    let mean = widths.iter().sum::<f64>() / widths.len() as f64;
-    if scaled.half_width(coverage) * mean < 0.95 * plain.half_width(coverage) {
-        (scaled, Some(difficulty))
-    } else {
-        (plain, None)
+    let mut best = (
+        Residuals::new(found.residuals.clone(), freedom),
+        Local::Even,
+    );
+    let mut narrowest = best.0.half_width(coverage);
+    let difficulty = Difficulty::new(data, &found.residuals);
+    let by_neighbours = difficulty.map(|difficulty| {
+        let widths = data.rows.iter().map(|row| difficulty.at(row)).collect();
+        (widths, Local::Neighbours(difficulty), 0.95)
+    });
+    let by_model: Option<Vec<f64>> = found.deviations.iter().copied().collect();
+    let by_model = by_model.map(|widths| (widths, Local::Model, 1.0));
+    for (widths, local, enough) in by_neighbours.into_iter().chain(by_model) {
+        if widths
+            .iter()
+            .any(|&width: &f64| width <= 0.0 || !width.is_finite())
+        {
+            continue;
+        }
+        let pairs = found.residuals.iter().zip(&widths);
+        let scaled = Residuals::new(pairs.map(|(r, width)| r / width).collect(), freedom);
+        let final_widths = data.rows.iter().map(|row| local.width(fitted, row));
+        let mean = final_widths.sum::<f64>() / data.rows.len() as f64;
+        let width = scaled.half_width(coverage) * mean;
+        if width < enough * narrowest {
+            narrowest = width;
+            best = (scaled, local);
+        }
     }
+    best
 }

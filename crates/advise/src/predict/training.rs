@@ -70,6 +70,23 @@ impl<'a> Training<'a> {
         )
     }
 
+    /// The variance of a quantity between replicates, pooled over the settings;
+    /// `None` without replicates.
+    pub(crate) fn replicate_variance(&self, quantity: impl Fn(f64) -> f64) -> Option<f64> {
+        let (rows, means) = self.means(&quantity);
+        let freedom = self.rows.len() - rows.len();
+        let places: BTreeMap<Vec<u64>, f64> = rows
+            .iter()
+            .zip(means)
+            .map(|(row, mean)| (key(row), mean))
+            .collect();
+        let runs = self.rows.iter().zip(&self.response);
+        let squares: f64 = runs
+            .map(|(row, &response)| (quantity(response) - places[&key(row)]).powi(2))
+            .sum();
+        (freedom > 0).then(|| squares / freedom as f64)
+    }
+
     pub(crate) fn is_positive(&self) -> bool {
         self.response.iter().all(|&value| value > 0.0)
     }

@@ -43,7 +43,7 @@ impl From<&Tally> for Usage {
         Self {
             cpus: tally.run_cpus.amount(),
             foreign_cpus: tally.foreign_cpus.amount(),
-            memory_bytes: tally.memory.amount(),
+            memory_bytes: tally.memory(),
             disk_read_bytes_per_s: tally.disk_read.amount(),
             disk_write_bytes_per_s: tally.disk_write.amount(),
             net_rx_bytes_per_s: tally.net_rx.amount(),

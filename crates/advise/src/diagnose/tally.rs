@@ -8,7 +8,7 @@ use paceline_model::{GapReason, Measure, Sample};
 pub struct Tally {
     pub(super) run_cpus: Rate,
     pub(super) foreign_cpus: Rate,
-    pub(super) memory: Level,
+    memory: Level,
     memory_peak: Option<f64>,
     pub(super) disk_read: Rate,
     pub(super) disk_write: Rate,
@@ -80,10 +80,10 @@ impl Tally {
         ] {
             rate.add(value, seconds);
         }
-        self.memory.add(
-            read(Measure::RunMemPss).or(read(Measure::RunMemRss)),
-            seconds,
-        );
+        // At the last reading the commands have exited and hold nothing any more;
+        // that is no memory they worked with.
+        let held = read(Measure::RunMemPss).or(read(Measure::RunMemRss));
+        self.memory.add(held.filter(|&bytes| bytes > 0.0), seconds);
         if let Some(peak) = read(Measure::RunMemPeak) {
             self.memory_peak = Some(self.memory_peak.map_or(peak, |known| known.max(peak)));
         }
@@ -93,6 +93,26 @@ impl Tally {
         }
         if let Some(reason) = sample.gap {
             self.gaps[reason as usize] += 1;
+        }
+    }
+
+    /// Memory of the run. The cgroup's own high-water mark sees peaks between two
+    /// readings.
+    pub(super) fn memory(&self) -> Option<Amount> {
+        let sampled = self.memory.amount();
+        let peak = self.memory_peak.filter(|&peak| peak > 0.0);
+        match (sampled, peak) {
+            (Some(amount), Some(peak)) => Some(Amount {
+                peak: amount.peak.max(peak),
+                ..amount
+            }),
+            (Some(amount), None) => Some(amount),
+            (None, Some(peak)) => Some(Amount {
+                mean: peak,
+                peak,
+                total: peak,
+            }),
+            (None, None) => None,
         }
     }
 
@@ -123,14 +143,8 @@ impl Tally {
             "cpu_peak_cores" => peak(self.run_cpus.amount()),
             "cpu_user_s" => total(&self.cpu_user),
             "cpu_system_s" => total(&self.cpu_system),
-            "mem_mean_bytes" => mean(self.memory.amount()),
-            "mem_peak_bytes" => {
-                let sampled = peak(self.memory.amount());
-                [self.memory_peak, sampled]
-                    .into_iter()
-                    .flatten()
-                    .reduce(f64::max)
-            }
+            "mem_mean_bytes" => mean(self.memory()),
+            "mem_peak_bytes" => peak(self.memory()),
             "disk_read_bytes" => total(&self.disk_read),
             "disk_write_bytes" => total(&self.disk_write),
             "net_rx_bytes" => total(&self.net_rx),

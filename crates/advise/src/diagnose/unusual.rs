@@ -151,7 +151,7 @@ pub fn unusual(tally: &Tally, node: Node) -> Vec<Unusual> {
     );
     let bytes = tally.swapped.total();
     note(bytes > 0.0, Unusual::Swapping { bytes });
-    if let (Some(limit), Some(memory)) = (node.memory_max_bytes, tally.memory.amount()) {
+    if let (Some(limit), Some(memory)) = (node.memory_max_bytes, tally.memory()) {
         let share = memory.peak / limit as f64;
         note(share >= 0.9, Unusual::MemoryLimit { share });
     }

@@ -14,23 +14,23 @@ pub(super) fn draw(area: Rect, buf: &mut Buffer, state: &State, palette: &Palett
         return;
     }
     let rows = usize::from(area.height - 1);
-    let lines: Vec<Printed> = state.log.lines().collect();
     // Scrolled beyond the first line there is nothing to see.
-    let scrolled = state.scrolled.min(lines.len().saturating_sub(rows));
+    let most = state.log.lines().count().saturating_sub(rows);
+    let scrolled = state.scrolled.min(most);
     let note = match scrolled {
         0 => String::new(),
         lines => format!("{lines} lines below"),
     };
     heading(area, buf, "output", &note, palette);
-    let end = lines.len() - scrolled;
-    let first = end.saturating_sub(rows);
-    for (row, line) in (1..area.height).zip(&lines[first..end]) {
+    let mut shown: Vec<Printed<'_>> = state.log.lines().rev().skip(scrolled).take(rows).collect();
+    shown.reverse();
+    for (row, line) in (1..area.height).zip(&shown) {
         // A word rather than a colour alone tells stderr apart.
         let mark = match line.stream {
             Stream::Out => styled("  ".to_owned(), palette.dim),
             Stream::Err => styled("! ".to_owned(), palette.warning),
         };
-        let text = truncate(&line.text, usize::from(area.width).saturating_sub(2));
+        let text = truncate(&line.text(), usize::from(area.width).saturating_sub(2));
         put(buf, area, row, Line::from(vec![mark, text.into()]));
     }
 }

@@ -4,8 +4,10 @@ use paceline_advise::least_squares::{NnlsError, nnls};
 use serde_json::Value;
 
 fn numbers(value: &Value) -> Vec<f64> {
-    let items = value.as_array().unwrap();
-    items.iter().map(|item| item.as_f64().unwrap()).collect()
+    let items = value.as_array().into_iter().flatten();
+    items
+        .map(|item| item.as_f64().expect("the oracle holds numbers"))
+        .collect()
 }
 
 #[test]

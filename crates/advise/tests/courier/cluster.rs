@@ -131,7 +131,7 @@ pub(crate) fn table(settings: &[Setting], replicates: usize, seed: u64) -> Runs 
         ],
         None,
     )
-    .unwrap()
+    .expect("the columns have equal lengths and finite values")
 }
 
 /// Seeded draws.

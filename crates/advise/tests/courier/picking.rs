@@ -18,7 +18,8 @@ fn predictors(runs: &Runs) -> Vec<Predictor> {
         threads: Threads::new(2),
         ..PredictOptions::default()
     };
-    let fit = |response| Predictor::fit(runs, response, &options).unwrap();
+    let fit =
+        |response| Predictor::fit(runs, response, &options).expect("the table is large enough");
     vec![fit("time"), fit("accuracy")]
 }
 
@@ -74,14 +75,14 @@ fn ask(runs: &Runs, models: &[Predictor], count: u32, seed: u64, tally: &mut Tal
         ];
         let (fast, slow) = (1.1 * largest.time(), smallest.time());
         let deadline = fast * (slow / fast).powf(noise.unit());
-        let grid = candidates(runs, &given, Space::Grid { most: 300 }).unwrap();
+        let grid = candidates(runs, &given, Space::Grid { most: 300 }).expect("one free factor");
         let possible = grid
             .iter()
             .map(|at| Setting::of(at))
             .filter(|at| at.time() * margin <= deadline)
             .map(Setting::accuracy)
             .fold(f64::NEG_INFINITY, f64::max);
-        let answer = pick(models, &grid, &request(deadline)).unwrap();
+        let answer = pick(models, &grid, &request(deadline)).expect("the request is sound");
         let Verdict::Met { best, .. } = answer.verdict else {
             continue;
         };

@@ -20,14 +20,17 @@ fn options(choice: Choice) -> PredictOptions {
 /// included, to judge by.
 fn split() -> (Runs, Runs) {
     let runs = table(&full_factorial(), 3, 11);
-    let folds = grouped_k_fold(runs.trials(), 5, 3).unwrap();
+    let folds = grouped_k_fold(runs.trials(), 5, 3).expect("there are 96 trials");
     (runs.select(folds[0].train()), runs.select(folds[0].test()))
 }
 
 /// Fitted once for all tests.
 fn auto() -> &'static Predictor {
     static AUTO: OnceLock<Predictor> = OnceLock::new();
-    AUTO.get_or_init(|| Predictor::fit(&split().0, "time", &options(Choice::Auto)).unwrap())
+    AUTO.get_or_init(|| {
+        Predictor::fit(&split().0, "time", &options(Choice::Auto))
+            .expect("the table is large enough")
+    })
 }
 
 #[test]

@@ -44,7 +44,7 @@ fn table(settings: &[Setting]) -> Runs {
         vec![("time".to_owned(), times)],
         None,
     )
-    .unwrap()
+    .expect("the columns have equal lengths and finite values")
 }
 
 fn options(count: usize, seed: u64) -> SuggestOptions {
@@ -63,7 +63,8 @@ fn runs_needed(runs: &Runs, optimum: f64, seed: u64) -> usize {
         ..Evidence::default()
     };
     loop {
-        let next = propose(runs.factors(), runs.settings(), &evidence, options(1, seed)).unwrap();
+        let next = propose(runs.factors(), runs.settings(), &evidence, options(1, seed))
+            .expect("the evidence is finite");
         let at = next[0].configuration.clone();
         let setting = Setting {
             batch: at[0],
@@ -74,7 +75,7 @@ fn runs_needed(runs: &Runs, optimum: f64, seed: u64) -> usize {
         let time = setting.noisy_time(&mut noise);
         evidence.settings.push(at);
         evidence.costs.push(cost(setting, time));
-        evidence.seconds.as_mut().unwrap().push(time);
+        evidence.seconds.get_or_insert_default().push(time);
         if cost(setting, setting.time()) <= 1.05 * optimum {
             return evidence.costs.len();
         }

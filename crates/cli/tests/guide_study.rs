@@ -1,10 +1,9 @@
 //! The guide to studies is true: its files are sound and its commands print
 //! what the page shows.
 //!
-//! A fence with a file's name, ```` ```toml study.toml ````, is that file. The
-//! commands of ```` ```text ```` fences are run in order in one directory, and
-//! their output is compared with the page; after ```` ```text varies ```` only
-//! their success is.
+//! All guides' commands are executed elsewhere. Here the output of the commands
+//! in ```` ```console ```` fences is compared with the page as well, except
+//! after ```` ```console varies ````.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -59,12 +58,12 @@ fn every_command_of_the_guide_prints_what_the_page_shows() {
             Some(("toml" | "sh", file)) => {
                 std::fs::write(dir.path().join(file), fence.body).unwrap();
             }
-            _ if fence.info.starts_with("text") => {
+            _ if fence.info.starts_with("console") => {
                 for session in fence.body.split("$ ").filter(|part| !part.is_empty()) {
                     let (line, shown) = session.split_once('\n').unwrap_or((session, ""));
                     let (success, printed) = shell(dir.path(), line);
                     commands += 1;
-                    if fence.info == "text varies" {
+                    if fence.info == "console varies" {
                         assert!(success, "{line}\n{printed}");
                     } else {
                         assert_eq!(printed.trim_end(), shown.trim_end(), "{line}");

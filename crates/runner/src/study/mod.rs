@@ -3,8 +3,11 @@
 //! A [`Session`] opens a study's directory, as its only writer, and executes
 //! what is still to be done. Its state is a replay of the journal
 //! ([`Progress`]); a viewer replays the same journal and can never harm it.
+//! A session may also begin without a plan and grow, run by run, as somebody
+//! decides from what has ended ([`Session::open_growing`]).
 
 mod attempt;
+mod grow;
 mod leftovers;
 mod plan;
 mod progress;

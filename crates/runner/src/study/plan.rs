@@ -45,28 +45,31 @@ pub fn plan(study: &Study) -> Result<(Design, Plan), PlanStudyError> {
         })
         .collect();
     let plan = Plan {
-        fingerprint: study.fingerprint().as_str().to_owned(),
-        seed,
-        factors: study
-            .factors()
-            .iter()
-            .map(|factor| factor.name.clone())
-            .collect(),
-        responses: study
-            .responses()
-            .iter()
-            .map(|response| response.name.clone())
-            .collect(),
         trials,
         runs,
+        ..unplanned(study)
     };
     Ok((design, plan))
+}
+
+/// The plan of a study before any run is planned.
+pub(super) fn unplanned(study: &Study) -> Plan {
+    let factors = study.factors().iter();
+    let responses = study.responses().iter();
+    Plan {
+        fingerprint: study.fingerprint().as_str().to_owned(),
+        seed: study.design().seed,
+        factors: factors.map(|factor| factor.name.clone()).collect(),
+        responses: responses.map(|response| response.name.clone()).collect(),
+        trials: Vec::new(),
+        runs: Vec::new(),
+    }
 }
 
 /// A seed of its own for each run (splitmix64, Steele et al. 2014), from its
 /// place in the standard order: randomising the order does not change what a run
 /// does. 31 bits, because many libraries take no more.
-fn run_seed(study: u64, standard: u32) -> u64 {
+pub(super) fn run_seed(study: u64, standard: u32) -> u64 {
     let mut z = study
         .wrapping_add(u64::from(standard) + 1)
         .wrapping_mul(0x9e37_79b9_7f4a_7c15);

@@ -1,7 +1,7 @@
 //! The state of a study: what its journal says of each run.
 
 use paceline_model::RunId;
-use paceline_records::study::{Entry, Plan, RunResult};
+use paceline_records::study::{Entry, Plan, PlannedRun, RunResult};
 use std::collections::HashMap;
 
 /// Where a run stands.
@@ -53,21 +53,25 @@ impl Progress {
     /// A study that has not begun. A failed run is tried `retries` times more.
     #[must_use]
     pub fn new(plan: &Plan, retries: u32) -> Self {
-        let record = Record {
+        let mut progress = Self {
+            runs: Vec::with_capacity(plan.runs.len()),
+            positions: HashMap::with_capacity(plan.runs.len()),
+            retries,
+        };
+        plan.runs.iter().for_each(|run| progress.add(run));
+        progress
+    }
+
+    /// Takes one more planned run, which has not begun.
+    pub(super) fn add(&mut self, run: &PlannedRun) {
+        self.positions
+            .insert(run.id.as_str().to_owned(), self.runs.len());
+        self.runs.push(Record {
             state: RunState::Pending,
             attempts: 0,
             failures: 0,
             repeats: 0,
-        };
-        let names = plan.runs.iter().map(|run| run.id.as_str().to_owned());
-        Self {
-            runs: vec![record; plan.runs.len()],
-            positions: names
-                .enumerate()
-                .map(|(position, name)| (name, position))
-                .collect(),
-            retries,
-        }
+        });
     }
 
     /// As [`Progress::new`], with everything that the journal says.

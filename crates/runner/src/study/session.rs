@@ -139,11 +139,11 @@ pub trait Watcher: Sync {
 
 /// A study's directory, open for writing.
 pub struct Session {
-    dir: StudyDir,
+    pub(super) dir: StudyDir,
     study: Study,
-    plan: Plan,
+    pub(super) plan: Plan,
     settings: Settings,
-    shared: Mutex<Shared>,
+    pub(super) shared: Mutex<Shared>,
     /// What was found of a session that died.
     pub recovered: Recovered,
 }
@@ -161,10 +161,12 @@ pub struct Recovered {
     pub cut_bytes: u64,
 }
 
-struct Shared {
+pub(super) struct Shared {
     journal: Journal<Entry>,
-    progress: Progress,
+    pub(super) progress: Progress,
     stop: bool,
+    /// Whether warm-up runs were made: a session that grows makes them once.
+    warm: bool,
     table_written: Instant,
 }
 
@@ -180,7 +182,18 @@ impl Session {
     /// If the directory belongs to another study or another process, or cannot
     /// be read or written.
     pub fn open(dir: StudyDir, study: Study, settings: Settings) -> Result<Self, OpenStudyError> {
-        let plan = furnish(&dir, &study)?;
+        let planned = |study: &Study| plan(study).map(|(_, plan)| plan);
+        Self::open_planned(dir, study, settings, planned)
+    }
+
+    /// As [`Session::open`], with the plan that a new study begins with.
+    pub(super) fn open_planned(
+        dir: StudyDir,
+        study: Study,
+        settings: Settings,
+        planned: impl FnOnce(&Study) -> Result<Plan, PlanStudyError>,
+    ) -> Result<Self, OpenStudyError> {
+        let plan = furnish(&dir, &study, planned)?;
         let opened = Journal::open(&dir.journal());
         let (journal, replay) = opened.map_err(|error| match error {
             OpenJournalError::InUse { .. } => OpenStudyError::InUse(dir.path().to_owned()),
@@ -195,6 +208,7 @@ impl Session {
             journal,
             progress,
             stop: false,
+            warm: false,
             table_written: now(),
         };
         let mut session = Self {
@@ -305,7 +319,7 @@ impl Session {
         interrupt: &Interrupt,
         watcher: &dyn Watcher,
     ) -> Result<(), RunStudyError> {
-        let mut warm = false;
+        let mut warm = self.lock().warm;
         loop {
             let next = {
                 let mut shared = self.lock();
@@ -324,6 +338,7 @@ impl Session {
             let Some((position, attempt)) = next else {
                 self.warm_up(slot, engine, interrupt)?;
                 warm = true;
+                self.lock().warm = true;
                 continue;
             };
             let run = &self.plan.runs[position];
@@ -547,7 +562,7 @@ impl Session {
         Ok(adopt(&self.study, &self.settings, levels, &run)?)
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Shared> {
+    pub(super) fn lock(&self) -> std::sync::MutexGuard<'_, Shared> {
         self.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -575,7 +590,11 @@ impl Shared {
 
 /// Makes the study's directory, or finds it as it was made. `plan.json` is
 /// written last: without it there is no study yet, and everything is made anew.
-fn furnish(dir: &StudyDir, study: &Study) -> Result<Plan, OpenStudyError> {
+fn furnish(
+    dir: &StudyDir,
+    study: &Study,
+    planned: impl FnOnce(&Study) -> Result<Plan, PlanStudyError>,
+) -> Result<Plan, OpenStudyError> {
     match Plan::read(&dir.plan()) {
         Ok(plan) if plan.fingerprint == study.fingerprint().as_str() => return Ok(plan),
         Ok(_) => {
@@ -594,7 +613,7 @@ fn furnish(dir: &StudyDir, study: &Study) -> Result<Plan, OpenStudyError> {
     if strange {
         return Err(OpenStudyError::NotAStudy(dir.path().to_owned()));
     }
-    let (_, plan) = plan(study)?;
+    let plan = planned(study)?;
     write_file(&dir.study(), study.to_toml().as_bytes())?;
     plan.write(&dir.plan())?;
     Ok(plan)

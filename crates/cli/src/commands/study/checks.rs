@@ -12,7 +12,7 @@ use std::ffi::OsStr;
 use std::path::Path;
 
 /// Refuses a study of which some run is bound to fail.
-pub(super) fn check(
+pub(in crate::commands) fn check(
     study: &Study,
     plan: &Plan,
     base: &Path,

@@ -1,9 +1,9 @@
 //! `paceline study`: executes a designed experiment, and looks at it.
 
-mod checks;
+pub(super) mod checks;
 mod place;
 mod progress;
-mod run;
+pub(super) mod run;
 mod status;
 mod watch;
 

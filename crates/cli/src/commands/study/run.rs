@@ -97,36 +97,49 @@ struct Prepared {
 fn prepare(args: &Common) -> Result<Prepared, Failure> {
     let study = study_file::load(&args.study, &args.overrides)?;
     let dir = place::directory(&args.study, args.out.as_deref())?;
-    let interval = Interval::new(args.interval).map_err(Failure::user)?;
-    let cpus = usable_cpus()
-        .context("cannot read this process's cpus")
-        .map_err(Failure::world)?;
-    let parallel = usize::from(args.parallel);
-    if parallel > cpus.cores().len() {
-        return Err(
-            Failure::user(anyhow::anyhow!("--parallel {parallel} needs as many cpus"))
-                .hint(format!("there are {}", cpus.cores().len())),
-        );
+    let mut settings = settings(&args.study, args.interval)?;
+    settings.fail_fast = args.fail_fast;
+    settings.parallel = usize::from(args.parallel);
+    let cpus = settings.cpus.cores().len();
+    if settings.parallel > cpus {
+        return Err(Failure::user(anyhow::anyhow!(
+            "--parallel {} needs as many cpus",
+            settings.parallel
+        ))
+        .hint(format!("there are {cpus}")));
     }
-    let base = std::path::absolute(&args.study).map_err(Failure::world)?;
-    let base = base.parent().unwrap_or(Path::new("/")).to_owned();
     let (_, plan) = plan(&study).map_err(cannot_plan)?;
-    checks::check(&study, &plan, &base, &cpus, parallel)?;
-    let settings = Settings {
-        base,
-        machine: context::machine(&Roots::default()),
-        environment: context::environment(&[]),
-        git: context::git_state(),
-        interval,
-        parallel,
-        cpus,
-        thread_variables: context::THREADS.map(str::to_owned).to_vec(),
-        fail_fast: args.fail_fast,
-    };
+    checks::check(
+        &study,
+        &plan,
+        &settings.base,
+        &settings.cpus,
+        settings.parallel,
+    )?;
     Ok(Prepared {
         study,
         dir,
         settings,
+    })
+}
+
+/// One run after another, here, on all the CPUs there are.
+pub(in crate::commands) fn settings(study: &Path, interval: Duration) -> Result<Settings, Failure> {
+    let interval = Interval::new(interval).map_err(Failure::user)?;
+    let cpus = usable_cpus()
+        .context("cannot read this process's cpus")
+        .map_err(Failure::world)?;
+    let base = std::path::absolute(study).map_err(Failure::world)?;
+    Ok(Settings {
+        base: base.parent().unwrap_or(Path::new("/")).to_owned(),
+        machine: context::machine(&Roots::default()),
+        environment: context::environment(&[]),
+        git: context::git_state(),
+        interval,
+        parallel: 1,
+        cpus,
+        thread_variables: context::THREADS.map(str::to_owned).to_vec(),
+        fail_fast: false,
     })
 }
 
@@ -202,7 +215,7 @@ impl Watcher for Silent {
     }
 }
 
-fn tell_recovered(session: &Session) {
+pub(in crate::commands) fn tell_recovered(session: &Session) {
     let found = session.recovered;
     let mut parts = Vec::new();
     let mut add = |count: usize, what: &str| {
@@ -232,7 +245,7 @@ fn cannot_plan(error: PlanStudyError) -> Failure {
     }
 }
 
-fn cannot_open(error: OpenStudyError) -> Failure {
+pub(in crate::commands) fn cannot_open(error: OpenStudyError) -> Failure {
     match error {
         OpenStudyError::InUse(_) => {
             Failure::user(error).hint("`paceline study watch` shows how far it is")
@@ -250,7 +263,7 @@ fn cannot_open(error: OpenStudyError) -> Failure {
     }
 }
 
-fn cannot_run(error: RunStudyError, dir: &StudyDir) -> Failure {
+pub(in crate::commands) fn cannot_run(error: RunStudyError, dir: &StudyDir) -> Failure {
     Failure::world(error).hint(format!(
         "what is finished is safe in {}; the same command goes on when there is room",
         dir.path().display()

@@ -1,6 +1,6 @@
 //! What the user typed.
 
-use crate::commands::{analyze, design, doctor, export, ls, run, show, study};
+use crate::commands::{analyze, design, doctor, export, ls, pick, predict, run, show, size, study};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use clap::{Parser, Subcommand, ValueEnum};
@@ -29,6 +29,12 @@ enum Command {
     Design(design::Args),
     /// Execute a designed experiment, and look at it.
     Study(study::Args),
+    /// Predict a response, and say which predictor deserves trust.
+    Predict(predict::Args),
+    /// Pick the best configuration that keeps a deadline or any other limit.
+    Pick(Box<pick::Args>),
+    /// Size a cluster for a deadline at least cost.
+    Size(size::Args),
     /// Say what this machine offers, what is missing, and how to get it.
     Doctor(doctor::Args),
 }
@@ -53,6 +59,9 @@ impl Args {
             Command::Analyze(args) => analyze::analyze(&args),
             Command::Design(args) => design::design(&args),
             Command::Study(args) => study::study(args),
+            Command::Predict(args) => predict::predict(&args),
+            Command::Pick(args) => pick::pick(&args),
+            Command::Size(args) => size::size(&args),
             Command::Doctor(args) => doctor::doctor(&args),
         }
     }

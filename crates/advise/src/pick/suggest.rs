@@ -122,6 +122,7 @@ pub fn propose(
 ) -> Result<Vec<Suggestion>, SuggestError> {
     evidence.check()?;
     let mut known = evidence.clone();
+    let eligible: BTreeSet<Vec<u64>> = candidates.iter().map(|at| key(at)).collect();
     let mut taken = known.settings.clone();
     let mut seen: BTreeSet<Vec<u64>> = taken.iter().map(|at| key(at)).collect();
     let mut suggestions = Vec::new();
@@ -133,7 +134,7 @@ pub fn propose(
         if fresh.is_empty() {
             break;
         }
-        let surrogates = Surrogates::fit(factors, &known, options);
+        let surrogates = Surrogates::fit(factors, &known, &eligible, options);
         let next = match &surrogates {
             Some(surrogates) => surrogates.best(&fresh),
             None => farthest(factors, candidates, &fresh, &taken),
@@ -189,14 +190,19 @@ struct Surrogates {
     cost: Process,
     limited: Vec<(Limit, Process)>,
     seconds: Option<Process>,
-    /// The least expected cost of a setting that was run and seems to keep the
+    /// The least expected cost of a candidate that was run and seems to keep the
     /// limits, on the scale of the cost.
     best: Option<f64>,
 }
 
 impl Surrogates {
     /// `None` while there are too few settings, or if a process cannot be fitted.
-    fn fit(factors: &Factors, evidence: &Evidence, options: SuggestOptions) -> Option<Self> {
+    fn fit(
+        factors: &Factors,
+        evidence: &Evidence,
+        eligible: &BTreeSet<Vec<u64>>,
+        options: SuggestOptions,
+    ) -> Option<Self> {
         let distinct: BTreeSet<Vec<u64>> = evidence.settings.iter().map(|at| key(at)).collect();
         if distinct.len() < SPREAD {
             return None;
@@ -221,6 +227,7 @@ impl Surrogates {
         let best = evidence
             .settings
             .iter()
+            .filter(|at| eligible.contains(&key(at)))
             .filter(|at| {
                 limited
                     .iter()

@@ -1,0 +1,194 @@
+//! The table of runs that `predict`, `pick` and `size` learn from.
+
+use super::table_file::TableFile;
+use crate::failure::Failure;
+use crate::study_file;
+use anyhow::anyhow;
+use paceline_advise::Threads;
+use paceline_advise::predict::{Choice, Kind};
+use paceline_advise::runs::{FactorColumn, Runs};
+use paceline_model::Level;
+use paceline_stats::table::{Column, ColumnData, Table};
+use std::path::PathBuf;
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct TableArgs {
+    /// The table: a CSV file, or the directory of a study
+    table: PathBuf,
+    /// The columns that were set; a study's own factors by default
+    #[arg(long, value_name = "COLUMN,…", value_delimiter = ',')]
+    factors: Vec<String>,
+}
+
+/// Runs with what a reader must know of their file.
+pub(crate) struct RunsTable {
+    pub(crate) runs: Runs,
+    /// The file that was read.
+    pub(crate) source: String,
+    /// Runs of a study that are not done.
+    pub(crate) left_out: usize,
+}
+
+/// A table before it is known which responses are asked for.
+pub(crate) struct OpenTable {
+    file: TableFile,
+    factors: Vec<String>,
+    /// A study's own responses that its table has; empty for a plain CSV file.
+    pub(crate) responses: Vec<String>,
+}
+
+impl TableArgs {
+    pub(crate) fn open(&self) -> Result<OpenTable, Failure> {
+        let file = TableFile::read(&self.table).map_err(|error| {
+            let hint = error.hint();
+            let failure = if error.is_the_worlds() {
+                Failure::world(error)
+            } else {
+                Failure::user(error)
+            };
+            match hint {
+                Some(hint) => failure.hint(hint),
+                None => failure,
+            }
+        })?;
+        let study = if self.table.is_dir() {
+            Some(study_file::load(&self.table, &[])?)
+        } else {
+            None
+        };
+        let has = |name: &String| file.table.column(name).is_some();
+        let mut factors = self.factors.clone();
+        let mut responses = Vec::new();
+        if let Some(study) = study {
+            if factors.is_empty() {
+                factors = study
+                    .factors()
+                    .iter()
+                    .map(|factor| factor.name.clone())
+                    .collect();
+            }
+            let names = study
+                .responses()
+                .iter()
+                .map(|response| response.name.clone());
+            responses = names.filter(has).collect();
+        }
+        if factors.is_empty() {
+            let columns: Vec<&str> = file.table.columns().iter().map(Column::name).collect();
+            return Err(Failure::user(anyhow!("no factors are named")).hint(format!(
+                "name the columns that were set with --factors; the columns are {}",
+                columns.join(", ")
+            )));
+        }
+        Ok(OpenTable {
+            file,
+            factors,
+            responses,
+        })
+    }
+}
+
+impl OpenTable {
+    /// The runs with these responses.
+    pub(crate) fn runs(&self, responses: &[String]) -> Result<RunsTable, Failure> {
+        let table = &self.file.table;
+        let factors = self
+            .factors
+            .iter()
+            .map(|name| Ok((name.clone(), factor(column(table, name)?)?)))
+            .collect::<Result<_, Failure>>()?;
+        let responses = responses
+            .iter()
+            .map(|name| {
+                let values = column(table, name)?.as_numeric().ok_or_else(|| {
+                    Failure::user(anyhow!("response `{name}` holds text, not numbers"))
+                })?;
+                Ok((name.clone(), values.to_vec()))
+            })
+            .collect::<Result<_, Failure>>()?;
+        Ok(RunsTable {
+            runs: Runs::new(factors, responses, None).map_err(Failure::user)?,
+            source: self.file.path.display().to_string(),
+            left_out: self.file.left_out,
+        })
+    }
+}
+
+fn column<'a>(table: &'a Table, name: &str) -> Result<&'a Column, Failure> {
+    table.column(name).ok_or_else(|| {
+        let failure = Failure::user(anyhow!("the table has no column `{name}`"));
+        match table.nearest_name(name) {
+            Some(near) => failure.hint(format!("did you mean `{near}`?")),
+            None => failure,
+        }
+    })
+}
+
+fn factor(column: &Column) -> Result<FactorColumn, Failure> {
+    match column.data() {
+        ColumnData::Numeric(values) => Ok(FactorColumn::Numeric(values.clone())),
+        ColumnData::Categorical { levels, codes, .. } => {
+            let words = codes.iter().enumerate().map(|(row, &code)| {
+                levels.get(code as usize).cloned().ok_or_else(|| {
+                    let name = column.name();
+                    Failure::user(anyhow!("run {}: factor `{name}` is missing", row + 1))
+                })
+            });
+            Ok(FactorColumn::Words(words.collect::<Result<_, _>>()?))
+        }
+    }
+}
+
+/// Reads `batch_size=64,workers=2`.
+pub(crate) fn settings(text: &str) -> Result<Vec<(String, Level)>, String> {
+    text.split(',')
+        .map(|part| match part.split_once('=') {
+            Some((name, level)) if !name.trim().is_empty() && !level.trim().is_empty() => {
+                Ok((name.trim().to_owned(), Level::parse(level.trim())))
+            }
+            _ => Err(format!("`{part}` is not FACTOR=LEVEL")),
+        })
+        .collect()
+}
+
+/// Reads the name of a predictor.
+pub(crate) fn predictor(text: &str) -> Result<Choice, String> {
+    if text == "auto" {
+        return Ok(Choice::Auto);
+    }
+    Kind::parse(text).map(Choice::Only).ok_or_else(|| {
+        let names: Vec<&str> = Kind::ALL.iter().map(|kind| kind.name()).collect();
+        format!("there are auto, {}", names.join(", "))
+    })
+}
+
+/// As many threads as the machine offers.
+pub(crate) fn threads() -> Threads {
+    Threads::new(std::thread::available_parallelism().map_or(1, usize::from))
+}
+
+/// A configuration as people write it.
+pub(crate) fn written(settings: &[(String, Level)]) -> String {
+    let parts: Vec<String> = settings
+        .iter()
+        .map(|(name, level)| format!("{name}={level}"))
+        .collect();
+    parts.join(", ")
+}
+
+/// A configuration as a JSON object.
+pub(crate) fn settings_json(settings: &[(String, Level)]) -> serde_json::Value {
+    let entries = settings
+        .iter()
+        .map(|(name, level)| (name.clone(), level_json(level)));
+    serde_json::Value::Object(entries.collect())
+}
+
+fn level_json(level: &Level) -> serde_json::Value {
+    match level {
+        Level::Integer(value) => (*value).into(),
+        Level::Number(value) => (*value).into(),
+        Level::Switch(value) => (*value).into(),
+        Level::Word(value) => value.clone().into(),
+    }
+}

@@ -1,0 +1,217 @@
+//! `paceline predict`, `pick` and `size` as a user types them.
+
+mod support;
+
+use serde_json::Value;
+use std::path::Path;
+use support::{Ran, run};
+
+/// Forty-eight runs whose time halves with the batch size and falls with the
+/// workers, and whose accuracy falls with the batch size.
+fn table(dir: &Path) {
+    let mut text = "batch_size,workers,sync,time,accuracy\n".to_owned();
+    let mut wobble = 0_u32;
+    for batch in [64.0, 128.0, 256.0, 512.0_f64] {
+        for workers in [1.0, 2.0, 4.0_f64] {
+            for (sync, cost) in [("bsp", 1.0), ("async", 0.8)] {
+                for _ in 0..2 {
+                    wobble = (wobble * 7 + 3) % 11;
+                    let scatter = 1.0 + 0.002 * (f64::from(wobble) - 5.0);
+                    let time = cost * (20.0 + 38_400.0 / batch / workers) * scatter;
+                    let accuracy = 0.95 - 0.02 * (batch / 64.0).log2() * scatter;
+                    text += &format!("{batch},{workers},{sync},{time},{accuracy}\n");
+                }
+            }
+        }
+    }
+    std::fs::write(dir.join("runs.csv"), text).expect("the table is written");
+}
+
+/// Runs the command on the table.
+fn check(words: &[&str]) -> Ran {
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    table(dir.path());
+    std::fs::write(
+        dir.path().join("prices.csv"),
+        "machine,cores,price_per_hour\nsmall,1,0.2\nlarge,4,1.0\n",
+    )
+    .expect("the prices are written");
+    run(dir.path(), words)
+}
+
+fn json(words: &[&str], code: i32) -> Value {
+    let mut words = words.to_vec();
+    words.extend(["--format", "json"]);
+    let ran = check(&words);
+    assert_eq!(ran.code, Some(code), "{}", ran.err);
+    serde_json::from_str(&ran.out).expect("the output is JSON")
+}
+
+const TABLE: [&str; 3] = ["runs.csv", "--factors", "batch_size,workers,sync"];
+
+fn with<'a>(command: &'a str, more: &[&'a str]) -> Vec<&'a str> {
+    [&[command], &TABLE[..], more].concat()
+}
+
+#[test]
+fn a_pick_keeps_the_deadline_at_the_best_accuracy() {
+    let words = with(
+        "pick",
+        &[
+            "--slo",
+            "200s",
+            "--maximize",
+            "accuracy",
+            "--given",
+            "workers=2,sync=bsp",
+        ],
+    );
+    let found = json(&words, 0);
+    let pick = &found["verdict"]["pick"];
+    // At two workers 64 takes 320 s and 128 takes 170 s.
+    assert_eq!(pick["configuration"]["batch_size"], 128, "{pick:#}");
+    assert_eq!(pick["configuration"]["sync"], "bsp");
+    assert!(pick["limits"][0]["probability"].as_f64().unwrap() >= 0.95);
+    assert_eq!(found["verdict"]["binding"]["limit"], "time <= 200");
+    assert_eq!(found["considered"], 4);
+    let text = check(&words);
+    assert_eq!(text.code, Some(0));
+    assert!(
+        text.out
+            .contains("Pick   batch_size=128, workers=2, sync=bsp"),
+        "{}",
+        text.out
+    );
+}
+
+#[test]
+fn a_grid_and_suggestions_go_beyond_what_was_run() {
+    let words = with(
+        "pick",
+        &[
+            "--limit",
+            "time <= 200s",
+            "--maximize",
+            "accuracy",
+            "--given",
+            "workers=2,sync=bsp",
+            "--grid",
+            "200",
+            "--suggest",
+            "2",
+            "--predictor",
+            "gp",
+        ],
+    );
+    let found = json(&words, 0);
+    let batch = found["verdict"]["pick"]["configuration"]["batch_size"]
+        .as_f64()
+        .unwrap();
+    assert!(batch > 64.0 && batch < 128.0, "{batch}");
+    assert_eq!(found["suggestions"].as_array().unwrap().len(), 2);
+}
+
+#[test]
+fn a_deadline_that_nothing_meets_ends_with_one_and_the_nearest() {
+    let words = with(
+        "pick",
+        &[
+            "--slo",
+            "1s",
+            "--maximize",
+            "accuracy",
+            "--predictor",
+            "linear",
+        ],
+    );
+    let found = json(&words, 1);
+    assert_eq!(found["verdict"]["met"], false);
+    assert_eq!(
+        found["verdict"]["nearest"]["configuration"]["batch_size"],
+        512
+    );
+    assert!(check(&words).out.contains("Nothing meets the limits"));
+}
+
+#[test]
+fn predictions_come_with_the_comparison_and_an_interval() {
+    let words = with(
+        "predict",
+        &[
+            "--responses",
+            "time",
+            "--at",
+            "batch_size=128,workers=2,sync=bsp",
+        ],
+    );
+    let found = json(&words, 0);
+    let time = &found["predictions"][0]["responses"]["time"];
+    let value = |key: &str| time[key].as_f64().unwrap();
+    assert!((value("value") / 170.0 - 1.0).abs() < 0.02, "{time}");
+    assert!(value("low") < 170.0 && 170.0 < value("high"));
+    assert_eq!(time["extrapolated"], false);
+    assert_eq!(
+        found["responses"][0]["compared"].as_array().unwrap().len(),
+        6
+    );
+    let text = check(&words).out;
+    assert!(text.contains("forest") && text.contains("auto"), "{text}");
+}
+
+#[test]
+fn a_cluster_is_sized_for_a_deadline() {
+    let words = [
+        "size",
+        "runs.csv",
+        "--factors",
+        "workers",
+        "--deadline",
+        "10m",
+        "--prices",
+        "prices.csv",
+    ];
+    let found = json(&words, 0);
+    assert!(
+        found["best"]["probability"].as_f64().unwrap() >= 0.95,
+        "{}",
+        found["best"]
+    );
+    assert_eq!(found["shapes"].as_array().unwrap().len(), 2);
+    let late = json(
+        &[
+            "size",
+            "runs.csv",
+            "--factors",
+            "workers",
+            "--deadline",
+            "1s",
+            "--prices",
+            "prices.csv",
+        ],
+        1,
+    );
+    assert!(late["best"].is_null());
+}
+
+#[test]
+fn mistakes_are_told_with_what_is_known() {
+    let pick = |more: &[&str]| check(&with("pick", more));
+    pick(&["--slo", "9s"]).fails(2, "nothing is said to be best");
+    pick(&["--maximize", "acuracy"]).fails(2, "did you mean `accuracy`?");
+    pick(&["--maximize", "accuracy", "--given", "sync=ssp"]).fails(2, "its levels are");
+    pick(&["--maximize", "accuracy", "--given", "nodes=2"]).fails(2, "there is no factor `nodes`");
+    pick(&["--maximize", "accuracy", "--limit", "time < 3"]).fails(2, "is not a limit");
+    pick(&[
+        "--maximize",
+        "accuracy",
+        "--predictor",
+        "linear",
+        "--limit",
+        "time <= 3",
+        "--limit",
+        "time >= 5",
+    ])
+    .fails(2, "exclude each other");
+    check(&["pick", "runs.csv", "--maximize", "accuracy"])
+        .fails(2, "name the columns that were set");
+}

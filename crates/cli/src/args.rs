@@ -1,6 +1,8 @@
 //! What the user typed.
 
-use crate::commands::{analyze, design, doctor, export, ls, pick, predict, run, show, size, study};
+use crate::commands::{
+    analyze, design, doctor, export, ls, pick, predict, queue, run, show, size, study, tune,
+};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use clap::{Parser, Subcommand, ValueEnum};
@@ -35,6 +37,10 @@ enum Command {
     Pick(Box<pick::Args>),
     /// Size a cluster for a deadline at least cost.
     Size(size::Args),
+    /// Search for the best level of a factor by real runs; the same command resumes.
+    Tune(Box<tune::Args>),
+    /// Say how long jobs wait, and how many a cluster can take.
+    Queue(Box<queue::Args>),
     /// Say what this machine offers, what is missing, and how to get it.
     Doctor(doctor::Args),
 }
@@ -62,6 +68,8 @@ impl Args {
             Command::Predict(args) => predict::predict(&args),
             Command::Pick(args) => pick::pick(&args),
             Command::Size(args) => size::size(&args),
+            Command::Tune(args) => tune::tune(&args),
+            Command::Queue(args) => queue::queue(&args),
             Command::Doctor(args) => doctor::doctor(&args),
         }
     }

@@ -1,0 +1,314 @@
+//! `paceline tune`: searches for the best level of a factor by real runs.
+//!
+//! A search is a study that grows in its own directory. What to run next is
+//! decided from the finished runs alone, so that the same command resumes it.
+
+mod history;
+mod question;
+mod report;
+mod search;
+mod told;
+
+use crate::args::Format;
+use crate::commands::study::{checks, run as study_run};
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::output::{self, Page};
+use crate::screen::Screen;
+use crate::{quantity, signals, study_file};
+use anyhow::{Context, anyhow};
+use clap::ValueEnum;
+use history::History;
+use paceline_engine::LocalEngine;
+use paceline_model::Level;
+use paceline_probe::Roots;
+use paceline_records::study::{Plan, PlannedTrial, StudyDir};
+use paceline_records::write_file;
+use paceline_runner::Interrupt;
+use paceline_runner::study::{Outlook, Session, Settings};
+use paceline_study::Study;
+use question::{Direction, Question};
+use report::Report;
+use search::{End, Next, Reach, Search};
+use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use told::Told;
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// The study file
+    study: PathBuf,
+    /// Change a setting of the study: policy.timeout=60s
+    #[arg(value_name = "NAME=VALUES")]
+    overrides: Vec<String>,
+    /// The factor to tune; a Bayesian search may vary several
+    #[arg(long, value_name = "NAME", required = true)]
+    factor: Vec<String>,
+    /// The level of a factor that does not vary; may be repeated
+    #[arg(long, value_name = "NAME=LEVEL", value_parser = quantity::variable)]
+    given: Vec<(String, String)>,
+    /// How levels are chosen
+    #[arg(long, value_enum, default_value_t)]
+    strategy: Strategy,
+    /// The response that shall be small
+    #[arg(
+        long,
+        value_name = "RESPONSE",
+        required_unless_present = "maximize",
+        conflicts_with = "maximize"
+    )]
+    minimize: Option<String>,
+    /// The response that shall be large
+    #[arg(long, value_name = "RESPONSE")]
+    maximize: Option<String>,
+    /// What the level must keep, on average: 'time <= 300s'; may be repeated
+    #[arg(long, value_name = "LIMIT")]
+    limit: Vec<String>,
+    /// Runs of each level before it is compared [default: 5, or 3 of a Bayesian search]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    replicates: Option<u16>,
+    /// Runs after which the search ends wherever it is
+    #[arg(long, value_name = "N", default_value_t = 200, value_parser = clap::value_parser!(u32).range(1..))]
+    max_runs: u32,
+    /// The level at which a climb begins [default: the lowest]
+    #[arg(long, value_name = "LEVEL", allow_hyphen_values = true)]
+    start: Option<f64>,
+    /// The search's directory [default: <STUDY>.tune]
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// The time between two samples, at least 100ms
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = quantity::duration)]
+    interval: Duration,
+    /// Show no progress
+    #[arg(long, short)]
+    quiet: bool,
+    /// How to print the result
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+enum Strategy {
+    /// Double the level while the response improves, then raise it by tenths
+    #[default]
+    Climb,
+    /// Run the level of the greatest expected improvement per second
+    Bayes,
+}
+
+impl Strategy {
+    fn word(self) -> &'static str {
+        match self {
+            Self::Climb => "climb",
+            Self::Bayes => "bayes",
+        }
+    }
+}
+
+/// The file that makes a growing study a search.
+const SEARCH_FILE: &str = "tune.json";
+
+pub(crate) fn tune(args: &Args) -> Result<Exit, Failure> {
+    let study = study_file::load(&args.study, &args.overrides)?;
+    let settings = study_run::settings(&args.study, args.interval)?;
+    let objective = match (&args.minimize, &args.maximize) {
+        (Some(response), _) => (response.as_str(), Direction::Minimize),
+        (None, Some(response)) => (response.as_str(), Direction::Maximize),
+        (None, None) => {
+            return Err(Failure::user(anyhow!("nothing says what shall be best"))
+                .hint("name a response with --minimize or --maximize"));
+        }
+    };
+    let question = Question::read(&study, &args.factor, &args.given, objective, &args.limit)?;
+    let reach = Reach {
+        replicates: usize::from(args.replicates.unwrap_or(match args.strategy {
+            Strategy::Climb => 5,
+            Strategy::Bayes => 3,
+        })),
+        most_runs: args.max_runs as usize,
+        start: args.start,
+        cpus: settings.cpus.cores().len(),
+    };
+    let search = match args.strategy {
+        Strategy::Climb => Search::climb(&study, &question, &reach)?,
+        Strategy::Bayes => Search::bayes(&study, &question, &reach)?,
+    };
+    let dir = directory(&args.study, args.out.as_deref())?;
+    let mut asked = question.frozen(&study);
+    asked["strategy"] = json!(args.strategy.word());
+    asked["start"] = json!(args.start);
+    asked["replicates"] = json!(search.replicates());
+    let tuning = Tuning {
+        study,
+        question,
+        search,
+        most_runs: reach.most_runs,
+        asked,
+    };
+    tuning.check_first(&settings)?;
+    tuning.execute(args, dir, settings)
+}
+
+/// A search that can be made.
+struct Tuning {
+    study: Study,
+    question: Question,
+    search: Search,
+    most_runs: usize,
+    /// What was asked, as it is frozen in the search's directory.
+    asked: Value,
+}
+
+impl Tuning {
+    /// Refuses a study whose first run is bound to fail.
+    fn check_first(&self, settings: &Settings) -> Result<(), Failure> {
+        let empty = History::new(
+            &self.plan_of(Vec::new()),
+            &self.no_progress(),
+            &self.question,
+        );
+        if let Next::Run { levels, .. } = self.search.next(&self.study, &self.question, &empty)? {
+            self.check(&levels, settings)?;
+        }
+        Ok(())
+    }
+
+    fn check(&self, levels: &[Level], settings: &Settings) -> Result<(), Failure> {
+        let plan = self.plan_of(vec![PlannedTrial {
+            levels: levels.to_vec(),
+            coded: vec![0.0; levels.len()],
+        }]);
+        checks::check(&self.study, &plan, &settings.base, &settings.cpus, 1)
+    }
+
+    fn plan_of(&self, trials: Vec<PlannedTrial>) -> Plan {
+        Plan {
+            fingerprint: String::new(),
+            seed: 0,
+            factors: Vec::new(),
+            responses: Vec::new(),
+            trials,
+            runs: Vec::new(),
+        }
+    }
+
+    fn no_progress(&self) -> paceline_runner::study::Progress {
+        paceline_runner::study::Progress::new(&self.plan_of(Vec::new()), 0)
+    }
+
+    fn execute(&self, args: &Args, dir: StudyDir, settings: Settings) -> Result<Exit, Failure> {
+        let interrupt = Interrupt::new();
+        signals::pass_on(&interrupt)?;
+        let node = settings.machine.node.clone();
+        let opened = Session::open_growing(dir.clone(), self.study.clone(), settings.clone());
+        let mut session = opened.map_err(study_run::cannot_open)?;
+        self.claim(&dir, session.plan())?;
+        study_run::tell_recovered(&session);
+        let screen = Screen::new(args.quiet);
+        let told = Told::new(screen.clone(), args.quiet, &self.study, &self.question);
+        let engine = LocalEngine::new(node, Roots::default(), true);
+        let end = loop {
+            let outlook = session.run(&engine, &interrupt, &told);
+            let outlook = outlook.map_err(|error| study_run::cannot_run(error, &dir));
+            match outlook.inspect_err(|_| screen.close())? {
+                Outlook::Complete => {}
+                Outlook::Interrupted => {
+                    screen.close();
+                    output::tell("interrupted; the same command goes on from here");
+                    return Ok(Exit::Interrupted);
+                }
+                Outlook::FailedFast => {
+                    screen.close();
+                    output::tell(
+                        "a run failed, and [policy] keep_going = false stops the search there",
+                    );
+                    return Ok(Exit::Unmet);
+                }
+            }
+            let history = History::new(session.plan(), &session.progress(), &self.question);
+            match self.search.next(&self.study, &self.question, &history)? {
+                Next::Run { levels, count } => {
+                    self.check(&levels, &settings)?;
+                    let left = self.most_runs.saturating_sub(history.run_count()).max(1);
+                    let grown = session.grow(&levels, count.min(left));
+                    grown.map_err(Failure::world)?;
+                }
+                Next::Done(end) => break end,
+            }
+        };
+        screen.close();
+        self.conclude(args, &session, &end)
+    }
+
+    /// Makes the directory this search's, or finds it so.
+    fn claim(&self, dir: &StudyDir, plan: &Plan) -> Result<(), Failure> {
+        let path = dir.path().join(SEARCH_FILE);
+        let text = match std::fs::read_to_string(&path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound && plan.runs.is_empty() => {
+                let text = output::json(&self.asked);
+                return write_file(&path, text.as_bytes()).map_err(Failure::world);
+            }
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                return Err(Failure::user(anyhow!(
+                    "{} holds a study that is no search",
+                    dir.path().display()
+                ))
+                .hint("name another directory with --out"));
+            }
+            Err(error) => {
+                return Err(error)
+                    .with_context(|| format!("cannot read {}", path.display()))
+                    .map_err(Failure::world);
+            }
+        };
+        let before: Value = serde_json::from_str(&text)
+            .with_context(|| format!("{} is damaged", path.display()))
+            .map_err(Failure::record)?;
+        let keys = self.asked.as_object().into_iter().flatten();
+        let changed: Vec<&str> = keys
+            .filter(|(key, value)| before.get(key) != Some(value))
+            .map(|(key, _)| key.as_str())
+            .collect();
+        if changed.is_empty() {
+            return Ok(());
+        }
+        Err(Failure::user(anyhow!(
+            "{} holds another search: {} changed",
+            dir.path().display(),
+            changed.join(", ")
+        ))
+        .hint("a changed question is a new search: name another directory with --out"))
+    }
+
+    fn conclude(&self, args: &Args, session: &Session, end: &End) -> Result<Exit, Failure> {
+        let history = History::new(session.plan(), &session.progress(), &self.question);
+        let report = Report {
+            study: &self.study,
+            question: &self.question,
+            history: &history,
+            end,
+            strategy: args.strategy.word(),
+        };
+        output::data(&match args.format {
+            Format::Text => report.text(Page::of_stdout()),
+            Format::Json => output::json(&report.json()),
+        })?;
+        Ok(match end.best {
+            Some(_) => Exit::Done,
+            None => Exit::Unmet,
+        })
+    }
+}
+
+/// The directory of a search: the one named, or `<file>.tune` in the working
+/// directory.
+fn directory(file: &Path, out: Option<&Path>) -> Result<StudyDir, Failure> {
+    let named = match out {
+        Some(out) => out.to_owned(),
+        None => PathBuf::from(file.file_stem().unwrap_or_default()).with_added_extension("tune"),
+    };
+    let absolute = std::path::absolute(&named).map_err(Failure::world)?;
+    Ok(StudyDir::new(&absolute))
+}

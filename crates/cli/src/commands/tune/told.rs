@@ -1,0 +1,76 @@
+//! How a search is told while it goes on: a line per run.
+
+use super::question::Question;
+use crate::screen::Screen;
+use paceline_model::Level;
+use paceline_records::study::{PlannedRun, RunResult};
+use paceline_report::number::{duration, significant};
+use paceline_runner::Observer;
+use paceline_runner::study::{Counts, Watcher};
+use paceline_study::Study;
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+
+/// Prints each run as it ends.
+pub(super) struct Told<'a> {
+    screen: Screen,
+    quiet: bool,
+    study: &'a Study,
+    question: &'a Question,
+    /// The levels of what is running, in words.
+    running: Mutex<BTreeMap<String, String>>,
+}
+
+impl<'a> Told<'a> {
+    pub(super) fn new(
+        screen: Screen,
+        quiet: bool,
+        study: &'a Study,
+        question: &'a Question,
+    ) -> Self {
+        Self {
+            screen,
+            quiet,
+            study,
+            question,
+            running: Mutex::new(BTreeMap::new()),
+        }
+    }
+}
+
+impl Watcher for Told<'_> {
+    fn begins(&self, run: &PlannedRun, levels: &[Level], _attempt: u32) {
+        let words = self.question.words(self.study, levels);
+        if self.screen.has_status() {
+            self.screen.status(format!("{} {words} …", run.id));
+        }
+        let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        running.insert(run.id.to_string(), words);
+    }
+
+    fn ended(&self, run: &PlannedRun, result: &RunResult, _counts: Counts) {
+        let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        let words = running.remove(run.id.as_str()).unwrap_or_default();
+        drop(running);
+        if self.quiet {
+            return;
+        }
+        let name = &self.question.response;
+        let value = result
+            .responses
+            .get(name)
+            .or_else(|| result.resources.get(name));
+        let what = match (result.done, value) {
+            (true, Some(value)) => format!("{name} {}", significant(*value, 4)),
+            (true, None) => format!("no {name}"),
+            (false, _) => result.outcome.clone(),
+        };
+        let after = duration(result.duration_s);
+        self.screen
+            .print(&format!("{} {words}: {what} after {after}", run.id));
+    }
+
+    fn observer(&self, _run: &PlannedRun) -> Box<dyn Observer + '_> {
+        Box::new(())
+    }
+}

@@ -12,7 +12,7 @@ use paceline_model::{
 use paceline_probe::cgroup::CpuSet;
 use paceline_records::study::{Noise, RunResult};
 use paceline_records::{
-    CreateRunError, End, Limits, LogLimit, Manifest, Run, RunWriter, Start, WallTime,
+    CreateRunError, End, Limits, LogLimit, Manifest, Notice, Run, RunWriter, Start, WallTime,
 };
 use paceline_study::{ResponseCollector, RunFacts, RunValue, Share, Study};
 use std::ffi::OsString;
@@ -113,6 +113,7 @@ impl Attempt<'_> {
             result: None,
             cpus: self.settings.machine.cpus_count as usize,
             memory_max_bytes: share.memory_bytes,
+            parallel: self.settings.parallel,
         };
         match execute(engine, execution, clock, writer, interrupt, &mut listener) {
             Ok(executed) => {
@@ -239,6 +240,7 @@ struct Listener<'a> {
     result: Option<RunResult>,
     cpus: usize,
     memory_max_bytes: Option<u64>,
+    parallel: usize,
 }
 
 impl Observer for Listener<'_> {
@@ -276,10 +278,15 @@ impl Observer for Listener<'_> {
         );
         let responses = result.responses.clone();
         self.result = Some(result);
-        Results {
-            responses,
-            notices: Vec::new(),
-        }
+        let notices = match self.parallel {
+            0 | 1 => Vec::new(),
+            n => vec![Notice {
+                name: "side_by_side".to_owned(),
+                text: format!("up to {n} runs were executed side by side"),
+                advice: Some("they share memory, disks and caches: timings interfere".to_owned()),
+            }],
+        };
+        Results { responses, notices }
     }
 }
 

@@ -102,7 +102,11 @@ impl Encoding {
         let standard = self.centres.iter().zip(&self.scales);
         let pairs = self.sources.iter().zip(standard);
         pairs
-            .map(|(source, (centre, scale))| (source.value(configuration) - centre) / scale)
+            .map(|(source, (centre, scale))| {
+                let value = (source.value(configuration) - centre) / scale;
+                // Far beyond any sense; products of two such features stay finite.
+                value.clamp(-1e75, 1e75)
+            })
             .collect()
     }
 

@@ -165,3 +165,16 @@ fn what_cannot_be_fitted_says_what_is_missing() {
         "{error}"
     );
 }
+
+#[test]
+fn absurd_configurations_are_flagged_and_harm_nothing() {
+    let runs = table(&full_factorial(), 1, 6);
+    for kind in Kind::ALL {
+        let predictor = Predictor::fit(&runs, "time", &options(Choice::Only(kind))).unwrap();
+        for huge in [1e300, -1e300, 0.0] {
+            let prediction = predictor.predict(&[huge, huge, huge, 0.0], 0.9);
+            assert!(!prediction.value.is_nan(), "{kind} at {huge}");
+            assert_eq!(prediction.outside.len(), 3, "{kind} at {huge}");
+        }
+    }
+}

@@ -156,7 +156,7 @@ pub(crate) const COMMAND_JOB: SectionKeys = SectionKeys {
         key(
             "cwd",
             Shape::Text,
-            "The directory the command starts in, relative to the study file; by default the run's own directory.",
+            "The directory the command starts in, relative to the study file; by default that file's own. `{run_dir}` is a directory of the run's own.",
         ),
         key(
             "env",

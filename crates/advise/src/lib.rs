@@ -6,7 +6,7 @@
 //! configuration keeps its promises at the best objective and which run to make
 //! next, [`size`] how many machines a deadline takes at least cost. [`curve`]
 //! makes the number of epochs a variable, [`overlap`] tells when jobs that share
-//! a cluster end, [`climb`] and [`bayes`] decide what a search runs next.
+//! a cluster end, [`climb`], [`bayes`] and [`halving`] decide what a search runs next.
 //!
 //! This crate deliberately reads no files and prints nothing: it takes what a
 //! record holds and returns findings with their evidence; how they look is the
@@ -16,6 +16,7 @@ pub mod bayes;
 pub mod climb;
 pub mod curve;
 pub mod diagnose;
+pub mod halving;
 pub mod least_squares;
 pub mod overlap;
 pub mod pick;

@@ -252,6 +252,41 @@ fn a_bayesian_search_finds_the_optimum_of_a_range_and_maximizes_as_well() {
     );
 }
 
+/// The cost falls with epochs, and is least at 4 on any budget.
+#[test]
+fn successive_halving_gives_the_whole_budget_to_few() {
+    let train = r#"awk -v x="$1" -v e="$2" -v s="$3" 'BEGIN {
+        srand(s)
+        printf "{\"cost\": %.6f}\n", log(x / 4) ^ 2 + 3 / e + 0.001 * rand()
+    }'"#;
+    let study = r#"
+[job]
+command = ["sh", "train.sh", "{x}", "{epochs}", "{seed}"]
+[factors]
+x = [0.5, 1, 2, 4, 8, 16, 32, 64]
+epochs = [1, 2, 4, 8]
+[responses]
+cost = "cost"
+"#;
+    let dir = workplace(train, study);
+    let args = "tune s.toml --factor x --budget epochs --strategy halving --minimize cost";
+    let result = json(dir.path(), &format!("{args} --replicates 2"), 0);
+    assert_eq!(result["best"]["factors"]["x"], 4, "{result:#}");
+    assert_eq!(result["best"]["factors"]["epochs"], 8, "{result:#}");
+    let mut tried: BTreeMap<i64, usize> = BTreeMap::new();
+    for level in result["levels"].as_array().unwrap() {
+        assert_eq!(level["runs"], 2);
+        *tried
+            .entry(level["factors"]["epochs"].as_i64().unwrap())
+            .or_default() += 1;
+    }
+    assert_eq!(tried, BTreeMap::from([(1, 8), (2, 4), (4, 2), (8, 1)]));
+    let without = args.replace("--budget epochs", "--given epochs=1 --out b.tune");
+    tune(dir.path(), &without).fails(2, "needs a budget");
+    let few = format!("{args} --max-runs 5 --out few.tune");
+    tune(dir.path(), &few).fails(2, "more than --max-runs 5 allows");
+}
+
 #[test]
 fn what_cannot_be_tuned_is_refused_before_anything_is_run() {
     let two = STUDY

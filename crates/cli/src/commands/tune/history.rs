@@ -1,12 +1,13 @@
 //! What the finished runs of a search say, level by level.
 
-use super::question::{Direction, Question};
+use super::question::Question;
 use paceline_dist::StudentT;
 use paceline_model::Level;
 use paceline_records::study::{Plan, RunResult};
 use paceline_runner::study::{Progress, RunState};
 
 /// Everything that has ended, in the order in which it was planned.
+#[derive(Default)]
 pub(super) struct History {
     /// The trials, in the order in which they were first planned.
     pub(super) tried: Vec<Tried>,
@@ -62,7 +63,7 @@ impl History {
                 }
                 None => trial.failed += 1,
             }
-            runs.push((at, found.map(|(value, _)| question.cost(value))));
+            runs.push((at, found.map(|(value, _)| question.direction.cost(value))));
         }
         for trial in &mut tried {
             let means = trial.limited.iter().map(|values| mean(values));
@@ -145,14 +146,4 @@ fn heard(result: &RunResult, question: &Question) -> Option<(f64, Vec<f64>)> {
 
 fn mean(values: &[f64]) -> Option<f64> {
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
-}
-
-impl Question {
-    /// The objective as a cost: smaller is better.
-    fn cost(&self, value: f64) -> f64 {
-        match self.direction {
-            Direction::Minimize => value,
-            Direction::Maximize => -value,
-        }
-    }
 }

@@ -3,6 +3,7 @@
 //! A search is a study that grows in its own directory. What to run next is
 //! decided from the finished runs alone, so that the same command resumes it.
 
+mod halving;
 mod history;
 mod question;
 mod report;
@@ -45,6 +46,9 @@ pub(crate) struct Args {
     /// The factor to tune; a Bayesian search may vary several
     #[arg(long, value_name = "NAME", required = true)]
     factor: Vec<String>,
+    /// The factor that is an amount of training, such as epochs, for successive halving
+    #[arg(long, value_name = "NAME")]
+    budget: Option<String>,
     /// The level of a factor that does not vary; may be repeated
     #[arg(long, value_name = "NAME=LEVEL", value_parser = quantity::variable)]
     given: Vec<(String, String)>,
@@ -65,7 +69,7 @@ pub(crate) struct Args {
     /// What the level must keep, on average: 'time <= 300s'; may be repeated
     #[arg(long, value_name = "LIMIT")]
     limit: Vec<String>,
-    /// Runs of each level before it is compared [default: 5, or 3 of a Bayesian search]
+    /// Runs of each level before it is compared [default: 5 of a climb, else 3]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     replicates: Option<u16>,
     /// Runs after which the search ends wherever it is
@@ -95,6 +99,8 @@ enum Strategy {
     Climb,
     /// Run the level of the greatest expected improvement per second
     Bayes,
+    /// Run all levels on a small budget, and the better half of them on a larger one
+    Halving,
 }
 
 impl Strategy {
@@ -102,6 +108,7 @@ impl Strategy {
         match self {
             Self::Climb => "climb",
             Self::Bayes => "bayes",
+            Self::Halving => "halving",
         }
     }
 }
@@ -120,11 +127,26 @@ pub(crate) fn tune(args: &Args) -> Result<Exit, Failure> {
                 .hint("name a response with --minimize or --maximize"));
         }
     };
-    let question = Question::read(&study, &args.factor, &args.given, objective, &args.limit)?;
+    let mut factors = args.factor.clone();
+    match (args.strategy, &args.budget) {
+        (Strategy::Halving, Some(budget)) => factors.push(budget.clone()),
+        (Strategy::Halving, None) => {
+            return Err(Failure::user(anyhow!("successive halving needs a budget"))
+                .hint("name the factor that is an amount of training: --budget epochs"));
+        }
+        (Strategy::Climb | Strategy::Bayes, Some(_)) => {
+            return Err(
+                Failure::user(anyhow!("--budget belongs to successive halving"))
+                    .hint("add --strategy halving"),
+            );
+        }
+        (Strategy::Climb | Strategy::Bayes, None) => {}
+    }
+    let question = Question::read(&study, &factors, &args.given, objective, &args.limit)?;
     let reach = Reach {
         replicates: usize::from(args.replicates.unwrap_or(match args.strategy {
             Strategy::Climb => 5,
-            Strategy::Bayes => 3,
+            Strategy::Bayes | Strategy::Halving => 3,
         })),
         most_runs: args.max_runs as usize,
         start: args.start,
@@ -133,6 +155,7 @@ pub(crate) fn tune(args: &Args) -> Result<Exit, Failure> {
     let search = match args.strategy {
         Strategy::Climb => Search::climb(&study, &question, &reach)?,
         Strategy::Bayes => Search::bayes(&study, &question, &reach)?,
+        Strategy::Halving => Search::halving(&study, &question, &reach)?,
     };
     let dir = directory(&args.study, args.out.as_deref())?;
     let mut asked = question.frozen(&study);
@@ -160,41 +183,36 @@ struct Tuning {
     asked: Value,
 }
 
+/// How a session of a search ended.
+enum Ended {
+    Of(End),
+    Interrupted,
+    FailedFast,
+}
+
 impl Tuning {
     /// Refuses a study whose first run is bound to fail.
     fn check_first(&self, settings: &Settings) -> Result<(), Failure> {
-        let empty = History::new(
-            &self.plan_of(Vec::new()),
-            &self.no_progress(),
-            &self.question,
-        );
-        if let Next::Run { levels, .. } = self.search.next(&self.study, &self.question, &empty)? {
-            self.check(&levels, settings)?;
+        let nothing = History::default();
+        match self.search.next(&self.study, &self.question, &nothing)? {
+            Next::Run { levels, .. } => self.check(&levels, settings),
+            Next::Done(_) => Ok(()),
         }
-        Ok(())
     }
 
     fn check(&self, levels: &[Level], settings: &Settings) -> Result<(), Failure> {
-        let plan = self.plan_of(vec![PlannedTrial {
-            levels: levels.to_vec(),
-            coded: vec![0.0; levels.len()],
-        }]);
-        checks::check(&self.study, &plan, &settings.base, &settings.cpus, 1)
-    }
-
-    fn plan_of(&self, trials: Vec<PlannedTrial>) -> Plan {
-        Plan {
+        let plan = Plan {
             fingerprint: String::new(),
             seed: 0,
             factors: Vec::new(),
             responses: Vec::new(),
-            trials,
+            trials: vec![PlannedTrial {
+                levels: levels.to_vec(),
+                coded: Vec::new(),
+            }],
             runs: Vec::new(),
-        }
-    }
-
-    fn no_progress(&self) -> paceline_runner::study::Progress {
-        paceline_runner::study::Progress::new(&self.plan_of(Vec::new()), 0)
+        };
+        checks::check(&self.study, &plan, &settings.base, &settings.cpus, 1)
     }
 
     fn execute(&self, args: &Args, dir: StudyDir, settings: Settings) -> Result<Exit, Failure> {
@@ -208,37 +226,49 @@ impl Tuning {
         let screen = Screen::new(args.quiet);
         let told = Told::new(screen.clone(), args.quiet, &self.study, &self.question);
         let engine = LocalEngine::new(node, Roots::default(), true);
-        let end = loop {
+        let run = |session: &Session| {
             let outlook = session.run(&engine, &interrupt, &told);
-            let outlook = outlook.map_err(|error| study_run::cannot_run(error, &dir));
-            match outlook.inspect_err(|_| screen.close())? {
+            outlook.map_err(|error| study_run::cannot_run(error, &dir))
+        };
+        let ended = self.drive(&mut session, &settings, run);
+        screen.close();
+        match ended? {
+            Ended::Of(end) => self.conclude(args, &session, &end),
+            Ended::Interrupted => {
+                output::tell("interrupted; the same command goes on from here");
+                Ok(Exit::Interrupted)
+            }
+            Ended::FailedFast => {
+                output::tell("a run failed, and [policy] keep_going = false ends the search there");
+                Ok(Exit::Unmet)
+            }
+        }
+    }
+
+    /// Runs what is planned, decides, plans more, until there is nothing to do.
+    fn drive(
+        &self,
+        session: &mut Session,
+        settings: &Settings,
+        run: impl Fn(&Session) -> Result<Outlook, Failure>,
+    ) -> Result<Ended, Failure> {
+        loop {
+            match run(session)? {
                 Outlook::Complete => {}
-                Outlook::Interrupted => {
-                    screen.close();
-                    output::tell("interrupted; the same command goes on from here");
-                    return Ok(Exit::Interrupted);
-                }
-                Outlook::FailedFast => {
-                    screen.close();
-                    output::tell(
-                        "a run failed, and [policy] keep_going = false stops the search there",
-                    );
-                    return Ok(Exit::Unmet);
-                }
+                Outlook::Interrupted => return Ok(Ended::Interrupted),
+                Outlook::FailedFast => return Ok(Ended::FailedFast),
             }
             let history = History::new(session.plan(), &session.progress(), &self.question);
             match self.search.next(&self.study, &self.question, &history)? {
                 Next::Run { levels, count } => {
-                    self.check(&levels, &settings)?;
+                    self.check(&levels, settings)?;
                     let left = self.most_runs.saturating_sub(history.run_count()).max(1);
                     let grown = session.grow(&levels, count.min(left));
                     grown.map_err(Failure::world)?;
                 }
-                Next::Done(end) => break end,
+                Next::Done(end) => return Ok(Ended::Of(end)),
             }
-        };
-        screen.close();
-        self.conclude(args, &session, &end)
+        }
     }
 
     /// Makes the directory this search's, or finds it so.
@@ -290,6 +320,7 @@ impl Tuning {
             history: &history,
             end,
             strategy: args.strategy.word(),
+            by_budget: args.strategy == Strategy::Halving,
         };
         output::data(&match args.format {
             Format::Text => report.text(Page::of_stdout()),

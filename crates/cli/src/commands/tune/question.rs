@@ -23,6 +23,14 @@ impl Direction {
             Self::Maximize => "maximize",
         }
     }
+
+    /// A value as a cost: smaller is better.
+    pub(super) fn cost(self, value: f64) -> f64 {
+        match self {
+            Self::Minimize => value,
+            Self::Maximize => -value,
+        }
+    }
 }
 
 /// A limit as the user wrote it.

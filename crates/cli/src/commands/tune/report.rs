@@ -1,7 +1,8 @@
 //! What a search found, as text and JSON.
 
+use super::halving::same_budget;
 use super::history::{History, Tried};
-use super::question::{Direction, Question};
+use super::question::Question;
 use super::search::{CONFIDENCE, End};
 use crate::output::Page;
 use paceline_model::Level;
@@ -17,6 +18,8 @@ pub(super) struct Report<'a> {
     pub(super) history: &'a History,
     pub(super) end: &'a End,
     pub(super) strategy: &'a str,
+    /// Whether the last factor that varies is a budget.
+    pub(super) by_budget: bool,
 }
 
 impl Report<'_> {
@@ -144,9 +147,15 @@ impl Report<'_> {
         let mut near = self.by_level();
         near.retain(|tried| {
             let overlaps = span(tried).is_some_and(|(from, to)| from <= high && low <= to);
-            overlaps && tried.keeps && tried.levels != best.levels
+            overlaps && tried.keeps && tried.levels != best.levels && self.comparable(tried, best)
         });
         near
+    }
+
+    /// Of a search over budgets, only levels on the same budget say anything
+    /// about each other.
+    fn comparable(&self, a: &Tried, b: &Tried) -> bool {
+        !self.by_budget || same_budget(self.question, a, b)
     }
 
     fn not_told_apart(&self) -> Option<String> {
@@ -172,10 +181,7 @@ impl Report<'_> {
             "strategy": self.strategy,
             "objective": {
                 "response": self.question.response,
-                "direction": match self.question.direction {
-                    Direction::Minimize => "minimize",
-                    Direction::Maximize => "maximize",
-                },
+                "direction": self.question.direction.word(),
             },
             "confidence": CONFIDENCE,
             "levels": levels,

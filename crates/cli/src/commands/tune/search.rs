@@ -1,5 +1,6 @@
 //! What to run next: a pure function of the runs that have ended.
 
+use super::halving::Rungs;
 use super::history::{History, Tried};
 use super::question::{Direction, Question};
 use crate::failure::Failure;
@@ -33,6 +34,8 @@ pub(super) enum Search {
         bayes: Box<Bayes>,
         replicates: usize,
     },
+    /// Who leads on a small budget gets a larger one.
+    Halving(Box<Rungs>),
 }
 
 /// What to do next.
@@ -142,22 +145,9 @@ impl Search {
             .iter()
             .map(|&at| &study.factors()[at])
             .collect();
-        let grids: Vec<Vec<Level>> = varied.iter().map(|factor| grid(factor)).collect();
-        let sizes = grids.iter().map(Vec::len);
-        let count = sizes.fold(1_usize, usize::saturating_mul);
-        if count > MOST_CANDIDATES {
-            return Err(
-                Failure::user(anyhow!("{count} combinations of levels are too many")).hint(
-                    format!("at most {MOST_CANDIDATES} are weighed; vary fewer factors"),
-                ),
-            );
-        }
-        let cell = |at: usize, row: usize| {
-            let inner: usize = grids[at + 1..].iter().map(Vec::len).product();
-            &grids[at][row / inner % grids[at].len()]
-        };
+        let rows = combinations(&varied)?;
         let column = |at: usize| {
-            let cells = (0..count).map(|row| cell(at, row));
+            let cells = rows.iter().map(|row| &row[at]);
             match varied[at].kind {
                 FactorType::Numeric => {
                     FactorColumn::Numeric(cells.filter_map(Level::as_number).collect())
@@ -168,7 +158,7 @@ impl Search {
             }
         };
         let columns = (0..varied.len()).map(|at| (varied[at].name.clone(), column(at)));
-        let unmeasured = ("cost".to_owned(), vec![0.0; count]);
+        let unmeasured = ("cost".to_owned(), vec![0.0; rows.len()]);
         let table = Runs::new(columns.collect(), vec![unmeasured], None).map_err(Failure::user)?;
         Ok(Self::Bayes {
             bayes: Box::new(Bayes {
@@ -181,6 +171,18 @@ impl Search {
             }),
             replicates: reach.replicates,
         })
+    }
+
+    pub(super) fn halving(
+        study: &Study,
+        question: &Question,
+        reach: &Reach,
+    ) -> Result<Self, Failure> {
+        if reach.start.is_some() {
+            return Err(Failure::user(anyhow!("--start belongs to a climb"))
+                .hint("successive halving runs every level on the smallest budget"));
+        }
+        Ok(Self::Halving(Box::new(Rungs::new(study, question, reach)?)))
     }
 
     /// The next step, from what has ended and nothing else: a search that is
@@ -220,6 +222,7 @@ impl Search {
             Self::Bayes { bayes, replicates } => {
                 next_of_bayes(bayes, *replicates, question, history)
             }
+            Self::Halving(rungs) => Ok(rungs.next(study, question, history)),
         }
     }
 
@@ -227,6 +230,7 @@ impl Search {
     pub(super) fn replicates(&self) -> usize {
         match self {
             Self::Climb { replicates, .. } | Self::Bayes { replicates, .. } => *replicates,
+            Self::Halving(rungs) => rungs.replicates,
         }
     }
 }
@@ -344,11 +348,8 @@ fn next_of_bayes(
 /// The means of each level. Where all runs failed nothing is known but that it
 /// is no good: it counts as the worst of the others, beyond every limit.
 fn trials(bayes: &Bayes, tried: &[&Tried], question: &Question) -> Result<Vec<Trial>, Failure> {
-    let sign = match question.direction {
-        Direction::Minimize => 1.0,
-        Direction::Maximize => -1.0,
-    };
-    let costs = tried.iter().filter_map(|tried| Some(sign * tried.mean()?));
+    let cost = |mean: f64| question.direction.cost(mean);
+    let costs = tried.iter().filter_map(|tried| Some(cost(tried.mean()?)));
     let worst = costs.reduce(f64::max).unwrap_or(1.0);
     let beyond = |limit: Limit| match limit {
         Limit::AtMost(value) => value + value.abs().max(1e-9),
@@ -363,7 +364,7 @@ fn trials(bayes: &Bayes, tried: &[&Tried], question: &Question) -> Result<Vec<Tr
                 .map(|(factor, level)| factor.value(level))
                 .collect::<Result<_, _>>()
                 .map_err(Failure::user)?,
-            cost: tried.mean().map_or(worst, |mean| sign * mean),
+            cost: tried.mean().map_or(worst, cost),
             limited: limits
                 .map(|(bound, mean)| mean.unwrap_or_else(|| beyond(bound.limit)))
                 .collect(),
@@ -371,6 +372,33 @@ fn trials(bayes: &Bayes, tried: &[&Tried], question: &Question) -> Result<Vec<Tr
         })
     };
     tried.iter().map(trial).collect()
+}
+
+/// Every combination of the factors' levels.
+pub(super) fn combinations(factors: &[&Factor]) -> Result<Vec<Vec<Level>>, Failure> {
+    let grids: Vec<Vec<Level>> = factors.iter().map(|factor| grid(factor)).collect();
+    let sizes = grids.iter().map(Vec::len);
+    let count = sizes.fold(1_usize, usize::saturating_mul);
+    if count > MOST_CANDIDATES {
+        return Err(
+            Failure::user(anyhow!("{count} combinations of levels are too many")).hint(format!(
+                "at most {MOST_CANDIDATES} are weighed; vary fewer factors"
+            )),
+        );
+    }
+    let mut rows: Vec<Vec<Level>> = vec![Vec::new()];
+    for grid in &grids {
+        let longer = |row: &Vec<Level>, level: &Level| {
+            let mut row = row.clone();
+            row.push(level.clone());
+            row
+        };
+        rows = rows
+            .iter()
+            .flat_map(|row| grid.iter().map(move |level| longer(row, level)))
+            .collect();
+    }
+    Ok(rows)
 }
 
 /// The levels of a factor; of a range, some that lie evenly on its scale.
@@ -403,12 +431,12 @@ fn grid(factor: &Factor) -> Vec<Level> {
     levels
 }
 
-fn is_whole(factor: &Factor) -> bool {
+pub(super) fn is_whole(factor: &Factor) -> bool {
     let is_integer = |level: &Level| matches!(level, Level::Integer(_));
     factor.levels.iter().all(is_integer)
 }
 
-fn level_of(value: f64, whole: bool) -> Level {
+pub(super) fn level_of(value: f64, whole: bool) -> Level {
     if whole {
         Level::Integer(value as i64)
     } else {

@@ -234,6 +234,11 @@ fn whole_levels_stay_whole_and_a_range_is_kept() {
         .collect();
     assert_eq!(levels, [3, 6, 12, 14, 16, 18, 20]);
     assert_eq!(result["reason"], "range_ends");
+    // Without a range, numbers themselves end.
+    let train = "awk -v x=\"$1\" 'BEGIN { printf \"{\\\"cost\\\": %.6f}\\n\", -log(x) }'";
+    let dir = workplace(train, STUDY);
+    let far = format!("{CLIMB} --replicates 2 --start 1e308");
+    assert_eq!(json(dir.path(), &far, 0)["reason"], "range_ends");
 }
 
 #[test]

@@ -21,6 +21,9 @@ const MOST_CANDIDATES: usize = 10_000;
 /// A search ends when less than this fraction is expected to be gained.
 const LEAST_IMPROVEMENT: f64 = 0.005;
 
+/// Beyond this whole numbers are no longer told apart by a climb.
+const MOST_WHOLE: f64 = 9_007_199_254_740_992.0;
+
 /// How levels are chosen.
 pub(super) enum Search {
     /// One numeric factor is doubled, then raised by tenths.
@@ -84,12 +87,16 @@ impl Search {
             ))
             .hint("--strategy bayes tries its levels"));
         }
+        let whole = is_whole(factor);
         let numbers = factor.levels.iter().filter_map(Level::as_number);
         let lowest = numbers.clone().fold(f64::INFINITY, f64::min);
         // A list names examples, as a study compares them; a range is a promise.
-        let mut highest = match factor.is_range {
-            true => numbers.fold(f64::NEG_INFINITY, f64::max),
-            false => f64::INFINITY,
+        let mut highest = if factor.is_range {
+            numbers.fold(f64::NEG_INFINITY, f64::max)
+        } else if whole {
+            MOST_WHOLE
+        } else {
+            f64::MAX
         };
         if factor.name == "cpus" {
             highest = highest.min(reach.cpus as f64);
@@ -101,7 +108,6 @@ impl Search {
                 factor.name
             )));
         }
-        let whole = is_whole(factor);
         let params = ClimbParams {
             start,
             replicates: reach.replicates,

@@ -215,3 +215,38 @@ fn mistakes_are_told_with_what_is_known() {
     check(&["pick", "runs.csv", "--maximize", "accuracy"])
         .fails(2, "name the columns that were set");
 }
+
+#[test]
+fn a_pick_by_a_predictor_that_explains_little_says_so() {
+    let dir = tempfile::tempdir().unwrap();
+    // The response has nothing to do with the factor: a fixed sequence of noise.
+    let mut random = support::Random(7);
+    let rows: String = (0..40)
+        .map(|i| {
+            format!(
+                "{},{}\n",
+                1 << (i % 5),
+                1.0 + random.below(1000) as f64 / 1000.0
+            )
+        })
+        .collect();
+    std::fs::write(dir.path().join("t.csv"), format!("x,time\n{rows}")).unwrap();
+    let words = [
+        "pick",
+        "t.csv",
+        "--factors",
+        "x",
+        "--minimize",
+        "time",
+        "--suggest",
+        "1",
+    ];
+    let ran = support::run(dir.path(), words);
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    assert!(ran.out.contains("caution: "), "{}", ran.out);
+    assert!(
+        ran.out.contains("No run is worth suggesting"),
+        "{}",
+        ran.out
+    );
+}

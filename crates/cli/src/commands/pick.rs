@@ -17,7 +17,7 @@ use paceline_advise::pick::{
 use paceline_advise::predict::{Choice, PredictOptions, Predictor};
 use paceline_model::Level;
 use paceline_report::number::{count, duration, percent, significant};
-use paceline_report::text::{Column, Table};
+use paceline_report::text::{Column, Table, paragraph};
 use serde_json::{Value, json};
 use std::time::Duration;
 
@@ -73,12 +73,16 @@ type Weights = Vec<(String, f64)>;
 /// The most points of the front that are printed for people.
 const FRONT_SHOWN: usize = 12;
 
+/// Below this share of the variation, a predictor's choice is close to a guess.
+const LITTLE_EXPLAINED: f64 = 0.5;
+
 struct Answer<'a> {
     table: &'a RunsTable,
     predictors: &'a [Predictor],
     request: &'a PickRequest,
     pick: &'a Pick,
     suggestions: &'a [Suggestion],
+    suggestions_asked: bool,
 }
 
 pub(crate) fn pick(args: &Args) -> Result<Exit, Failure> {
@@ -142,6 +146,7 @@ pub(crate) fn pick(args: &Args) -> Result<Exit, Failure> {
         request: &request,
         pick: &pick,
         suggestions: &suggestions,
+        suggestions_asked: args.suggest > 0,
     };
     output::data(&match args.format {
         Format::Text => answer.text(),
@@ -283,8 +288,40 @@ impl Answer<'_> {
         if !self.suggestions.is_empty() {
             out += "\nRuns worth making next\n\n";
             out += &self.suggested().render(page.width, page.style);
+        } else if self.suggestions_asked {
+            out += "\nNo run is worth suggesting: every configuration considered has been run; \
+                    --grid considers more\n";
+        }
+        for caution in self.cautions() {
+            out += &paragraph("caution: ", &caution, page.width);
         }
         out
+    }
+
+    /// A promise rests on its predictor: one that hardly predicts trials it has
+    /// not seen must say so.
+    fn cautions(&self) -> Vec<String> {
+        let explained = |predictor: &Predictor| {
+            let comparison = predictor.comparison();
+            let chosen = comparison
+                .compared
+                .iter()
+                .find(|line| line.kind == comparison.chosen);
+            let score = chosen.and_then(|line| line.outcome.as_ref().ok());
+            comparison.auto.as_ref().or(score).map(|score| score.r2)
+        };
+        let weak = self.predictors.iter().filter_map(|predictor| {
+            let r2 = explained(predictor).filter(|&r2| r2 < LITTLE_EXPLAINED)?;
+            Some(format!(
+                "for trials it has not seen, the predictor of `{}` explains {} of what differs \
+                 between runs. The interval and the probability account for that; which \
+                 configuration is best is much less certain. Replicate the pick before relying \
+                 on it.",
+                predictor.response(),
+                percent(r2.max(0.0))
+            ))
+        });
+        weak.collect()
     }
 
     fn written(&self, picked: &Picked) -> String {

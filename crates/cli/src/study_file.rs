@@ -3,6 +3,7 @@
 use crate::failure::Failure;
 use crate::output;
 use anyhow::{Context, anyhow};
+use paceline_runner::study::PlanStudyError;
 use paceline_study::{Capabilities, Problem, Problems, RawStudy, Study};
 use std::fs::File;
 use std::io::Read;
@@ -66,4 +67,15 @@ fn refused(problems: &Problems) -> Failure {
     let render = |problem: &Problem| problem.render(problems.file());
     let texts: Vec<String> = problems.list().iter().map(render).collect();
     Failure::user(anyhow!(texts.join("\nerror: ")))
+}
+
+/// A study whose design cannot be made, with what to do about it.
+pub(crate) fn unplannable(error: PlanStudyError) -> Failure {
+    match &error {
+        PlanStudyError::Plan(refusal) => {
+            let hint = refusal.hint();
+            Failure::user(error).hint(hint)
+        }
+        PlanStudyError::Request(_) => Failure::user(error),
+    }
 }

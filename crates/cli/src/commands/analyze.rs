@@ -75,18 +75,7 @@ fn kind(text: &str) -> Result<AnovaType, &'static str> {
 pub(crate) fn analyze(args: &Args) -> Result<Exit, Failure> {
     // A place that cannot be written to is found before the work, not after.
     let out = args.out.as_deref().map(Out::create).transpose()?;
-    let file = TableFile::read(&args.table).map_err(|error| {
-        let hint = error.hint();
-        let failure = if error.is_the_worlds() {
-            Failure::world(error)
-        } else {
-            Failure::user(error)
-        };
-        match hint {
-            Some(hint) => failure.hint(hint),
-            None => failure,
-        }
-    })?;
+    let file = TableFile::read(&args.table)?;
     let response = response(args)?;
     // A study's plan says which columns are its factors and in which order the
     // runs were made; the rest of its table is what came of them.

@@ -39,18 +39,7 @@ pub(crate) struct OpenTable {
 
 impl TableArgs {
     pub(crate) fn open(&self) -> Result<OpenTable, Failure> {
-        let file = TableFile::read(&self.table).map_err(|error| {
-            let hint = error.hint();
-            let failure = if error.is_the_worlds() {
-                Failure::world(error)
-            } else {
-                Failure::user(error)
-            };
-            match hint {
-                Some(hint) => failure.hint(hint),
-                None => failure,
-            }
-        })?;
+        let file = TableFile::read(&self.table)?;
         let study = if self.table.is_dir() {
             Some(study_file::load(&self.table, &[])?)
         } else {

@@ -107,7 +107,7 @@ pub(crate) fn size(args: &Args) -> Result<Exit, Failure> {
 }
 
 fn prices(path: &Path) -> Result<Vec<MachineType>, Failure> {
-    let file = TableFile::read(path).map_err(Failure::user)?;
+    let file = TableFile::read(path)?;
     let lacks = |name: &str| {
         let shown = path.display();
         Failure::user(anyhow!(

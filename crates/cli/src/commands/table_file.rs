@@ -1,5 +1,6 @@
 //! Reading the table of an analysis: a CSV file, or a study's own table.
 
+use crate::failure::Failure;
 use paceline_stats::table::{BuildTableError, Table};
 use std::fs::File;
 use std::io;
@@ -104,6 +105,20 @@ impl ReadTableError {
     /// Whether the machine refused, rather than the user being mistaken.
     pub(crate) fn is_the_worlds(&self) -> bool {
         matches!(self, Self::Unreadable { .. })
+    }
+}
+
+impl From<ReadTableError> for Failure {
+    fn from(error: ReadTableError) -> Self {
+        let hint = error.hint();
+        let failure = match error.is_the_worlds() {
+            true => Self::world(error),
+            false => Self::user(error),
+        };
+        match hint {
+            Some(hint) => failure.hint(hint),
+            None => failure,
+        }
     }
 }
 

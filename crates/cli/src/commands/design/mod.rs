@@ -17,7 +17,7 @@ use facts::{Facts, Question, TimePerRun};
 use paceline_design::{Design, Effect, ModelTerms};
 use paceline_model::Verdict;
 use paceline_records::study::Plan;
-use paceline_runner::study::{PlanStudyError, plan};
+use paceline_runner::study::plan;
 use paceline_study::Study;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -86,7 +86,7 @@ pub(crate) fn design(args: &Args) -> Result<Exit, Failure> {
         .map(|text| model(&study, text))
         .transpose()?;
     let time = time_per_run(args)?;
-    let (design, plan) = plan(&study).map_err(unplannable)?;
+    let (design, plan) = plan(&study).map_err(study_file::unplannable)?;
     let planned = Planned {
         path: args.study.clone(),
         study,
@@ -161,15 +161,5 @@ fn pilot_seconds(pilot: &Path) -> Result<f64, Failure> {
             Failure::user(anyhow!("{} is not a run that is done", pilot.display()))
                 .hint("a pilot must have come to its end; or give its time with --estimate"),
         ),
-    }
-}
-
-fn unplannable(error: PlanStudyError) -> Failure {
-    match &error {
-        PlanStudyError::Plan(refusal) => {
-            let hint = refusal.hint();
-            Failure::user(error).hint(hint)
-        }
-        PlanStudyError::Request(_) => Failure::user(error),
     }
 }

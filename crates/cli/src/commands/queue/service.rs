@@ -22,17 +22,7 @@ pub(super) fn estimate(
     column: &str,
     given: &[(String, String)],
 ) -> Result<Estimate, Failure> {
-    let file = TableFile::read(path).map_err(|error| {
-        let hint = error.hint();
-        let failure = match error.is_the_worlds() {
-            true => Failure::world(error),
-            false => Failure::user(error),
-        };
-        match hint {
-            Some(hint) => failure.hint(hint),
-            None => failure,
-        }
-    })?;
+    let file = TableFile::read(path)?;
     let durations = find(&file.table, "--service-column", column)?;
     let durations = durations.as_numeric().ok_or_else(|| {
         Failure::user(anyhow!(

@@ -30,7 +30,7 @@ pub(crate) struct Args {
     /// What to call the run
     #[arg(long)]
     name: Option<String>,
-    /// Where the record goes, a directory that is not there yet [default: runs/<time>-<name>]
+    /// Where the record goes, a directory that is not there yet [default: runs/TIME-NAME]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// The time between two samples, at least 100ms

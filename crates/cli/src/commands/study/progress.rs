@@ -21,7 +21,8 @@ struct State {
     counts: Counts,
     /// What is running, in words.
     running: Vec<(String, String)>,
-    /// The runs of this session and the time they took, for the time left.
+    /// The runs that have ended while we watched and the time they took, for the
+    /// time left.
     ended: u32,
     ended_s: f64,
     load: String,
@@ -79,7 +80,7 @@ impl Shown {
         self.screen.status(truncate(&line, width.saturating_sub(1)));
     }
 
-    /// The time left, from the runs of this session.
+    /// The time left, from the runs that have ended while we watched.
     fn left(&self, state: &State) -> Option<String> {
         let runs = state.counts.pending + state.counts.leased;
         let mean = state.ended_s / f64::from(state.ended);

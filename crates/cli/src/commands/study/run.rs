@@ -14,8 +14,7 @@ use paceline_model::{Level, RunId};
 use paceline_probe::{Interval, Roots};
 use paceline_records::study::{PlannedRun, RunResult, StudyDir};
 use paceline_runner::study::{
-    Counts, OpenStudyError, Outlook, PlanStudyError, RunStudyError, Session, Settings, Watcher,
-    plan,
+    Counts, OpenStudyError, Outlook, RunStudyError, Session, Settings, Watcher, plan,
 };
 use paceline_runner::{Interrupt, Observer};
 use paceline_study::Study;
@@ -47,7 +46,7 @@ struct Common {
     /// Change a factor or a setting: batch_size=64,128 or design.replicates=5
     #[arg(value_name = "NAME=VALUES")]
     overrides: Vec<String>,
-    /// The study's directory [default: <STUDY>.study]
+    /// The study's directory [default: STUDY.study]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Run so many trials side by side; their timings then interfere
@@ -70,7 +69,7 @@ struct Common {
 pub(super) fn run(args: &Args) -> Result<Exit, Failure> {
     let prepared = prepare(&args.common)?;
     if args.dry_run {
-        let (_, plan) = plan(&prepared.study).map_err(cannot_plan)?;
+        let (_, plan) = plan(&prepared.study).map_err(study_file::unplannable)?;
         output::data(&format!(
             "{} runs of {} trials would be run in {}\n",
             plan.runs.len(),
@@ -108,7 +107,7 @@ fn prepare(args: &Common) -> Result<Prepared, Failure> {
         ))
         .hint(format!("there are {cpus}")));
     }
-    let (_, plan) = plan(&study).map_err(cannot_plan)?;
+    let (_, plan) = plan(&study).map_err(study_file::unplannable)?;
     checks::check(
         &study,
         &plan,
@@ -234,17 +233,6 @@ pub(in crate::commands) fn tell_recovered(session: &Session) {
     }
 }
 
-fn cannot_plan(error: PlanStudyError) -> Failure {
-    let hint = match &error {
-        PlanStudyError::Plan(error) => Some(error.hint()),
-        PlanStudyError::Request(_) => None,
-    };
-    match hint {
-        Some(hint) => Failure::user(error).hint(hint),
-        None => Failure::user(error),
-    }
-}
-
 pub(in crate::commands) fn cannot_open(error: OpenStudyError) -> Failure {
     match error {
         OpenStudyError::InUse(_) => {
@@ -255,7 +243,7 @@ pub(in crate::commands) fn cannot_open(error: OpenStudyError) -> Failure {
         OpenStudyError::NotAStudy(_) => {
             Failure::user(error).hint("name an empty or new directory with --out")
         }
-        OpenStudyError::Plan(error) => cannot_plan(error),
+        OpenStudyError::Plan(error) => study_file::unplannable(error),
         OpenStudyError::ReadPlan(_) | OpenStudyError::Journal(_) | OpenStudyError::Begun { .. } => {
             Failure::record(error)
         }

@@ -16,7 +16,7 @@ use std::path::PathBuf;
 pub(crate) struct Args {
     /// The study's file or directory
     study: PathBuf,
-    /// The study's directory, if it is not <STUDY>.study
+    /// The study's directory, if it is not STUDY.study
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// How to print it

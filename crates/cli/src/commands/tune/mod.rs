@@ -78,7 +78,7 @@ pub(crate) struct Args {
     /// The level at which a climb begins [default: the lowest]
     #[arg(long, value_name = "LEVEL", allow_hyphen_values = true)]
     start: Option<f64>,
-    /// The search's directory [default: <STUDY>.tune]
+    /// The search's directory [default: STUDY.tune]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// The time between two samples, at least 100ms

@@ -94,6 +94,9 @@ fn execute(page: &Path) -> (Vec<String>, usize) {
     std::fs::create_dir(&bin).expect("a directory can be made");
     std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_paceline"), bin.join("paceline"))
         .expect("a link can be made");
+    // Pages may use the tables that ship with the sources.
+    std::os::unix::fs::symlink(root().join("crates"), dir.path().join("crates"))
+        .expect("a link can be made");
     let (mut wrong, mut count) = (Vec::new(), 0);
     for block in blocks(&text) {
         if let Some(name) = block.file() {

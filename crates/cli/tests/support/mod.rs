@@ -95,3 +95,33 @@ pub(crate) fn await_line(from: &mut impl std::io::Read) {
         );
     }
 }
+
+/// The same command, whose files may not grow beyond 1 MiB. The signal that
+/// comes with it is ignored, so that the write fails instead.
+pub(crate) fn limited_to_a_mebibyte(command: &Command) -> Command {
+    #[expect(clippy::disallowed_methods, reason = "tests start the real binary")]
+    let mut limited = Command::new("sh");
+    // POSIX counts in blocks of 512 bytes.
+    let script = r#"trap '' XFSZ; ulimit -f 2048; exec "$0" "$@""#;
+    limited.args(["-c", script]);
+    limited.arg(command.get_program()).args(command.get_args());
+    if let Some(dir) = command.get_current_dir() {
+        limited.current_dir(dir);
+    }
+    limited.stdin(Stdio::null());
+    limited
+}
+
+/// Whether a program runs and succeeds; what it prints is not shown.
+pub(crate) fn succeeds(program: &str, args: &[&str]) -> bool {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "tests prepare their surroundings"
+    )]
+    let mut command = Command::new(program);
+    command
+        .args(args)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    command.status().is_ok_and(|status| status.success())
+}

@@ -240,3 +240,30 @@ fn a_response_that_never_varies_is_refused() {
         "is 5 in every row",
     );
 }
+
+#[test]
+fn a_drift_is_found_when_the_order_of_the_runs_is_named() {
+    let folder = tempfile::tempdir().expect("a temporary directory");
+    let path = folder.path().join("table.csv");
+    // The response grows with time and hardly with the factor.
+    let rows: String = (0..24)
+        .map(|i| format!("{},{},{}\n", 23 - i, i % 2, 10.0 + 0.5 * f64::from(23 - i)))
+        .collect();
+    std::fs::write(&path, format!("when,x,y\n{rows}")).expect("the table is written");
+    let path = path.to_str().expect("a plain path");
+    let words = ["analyze", path, "--response", "y", "--by", "x"];
+    let unknown = stdout(&words);
+    assert!(
+        unknown.contains("not checked runs are independent"),
+        "{unknown}"
+    );
+    let known = stdout(&[&words[..], &["--order", "when"]].concat());
+    assert!(
+        known.contains("VIOLATED    runs are independent"),
+        "{known}"
+    );
+    let output = paceline(&[&words[..], &["--order", "whne"]].concat());
+    assert_eq!(output.status.code(), Some(2));
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("`when`"), "the nearest name is told: {said}");
+}

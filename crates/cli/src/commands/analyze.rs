@@ -38,6 +38,9 @@ pub(crate) struct Args {
         conflicts_with = "formula"
     )]
     by: Option<Vec<String>>,
+    /// The column that tells in which order the runs were made; a study knows it
+    #[arg(long, value_name = "COLUMN")]
+    order: Option<String>,
     /// How to print it
     #[arg(long, value_enum, default_value_t)]
     format: Format,
@@ -88,7 +91,7 @@ pub(crate) fn analyze(args: &Args) -> Result<Exit, Failure> {
             .as_deref()
             .or(planned.filter(|_| args.formula.is_none())),
         kind: args.kind,
-        run_order: plan.as_ref().map(|_| "order"),
+        run_order: args.order.as_deref().or(plan.as_ref().map(|_| "order")),
         ..AnalysisOptions::default()
     };
     let analysis =

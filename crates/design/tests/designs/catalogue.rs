@@ -148,12 +148,6 @@ fn no_fraction_of_up_to_64_runs_has_less_aberration_than_the_catalogue() {
 }
 
 #[test]
-fn no_fraction_of_128_runs_and_up_to_12_factors_has_less_aberration_than_the_catalogue() {
-    enumerate(7, 12);
-}
-
-#[test]
-#[ignore = "takes half a minute without optimisation; run with --ignored"]
 fn no_fraction_of_128_runs_and_up_to_15_factors_has_less_aberration_than_the_catalogue() {
     enumerate(7, 15);
 }

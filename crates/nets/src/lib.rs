@@ -1,0 +1,23 @@
+//! Models that learn by gradient.
+//!
+//! **All parameters of a model live in one flat, aligned `f32` buffer, and so
+//! do its gradients; layers are views.** Servers and all-reduce then need no
+//! copies, a checkpoint is one write, and an update is one loop.
+//!
+//! [`Model`] is the contract: a batch and the parameters in, a loss and the
+//! gradient out, into memory the caller owns. A model holds no parameters and
+//! no state, so one value serves every thread and every worker. [`Layout`]
+//! names the parts of the buffer; [`Batch`] is what a model reads.
+//!
+//! What is not here: data sets, optimisers, threads, files. A model computes
+//! one shard of a batch on one thread; the trainer gives each thread a shard.
+
+mod batch;
+mod gradient;
+mod layout;
+mod model;
+
+pub use batch::{Batch, Csr, Inputs};
+pub use gradient::Gradient;
+pub use layout::{Layout, LayoutBuilder, Segment, SegmentKind};
+pub use model::{Input, Model, Tally};

@@ -1,0 +1,105 @@
+use crate::{Batch, Gradient, Layout};
+
+/// A model that learns by gradient.
+///
+/// A model holds shapes, never parameters or state. Every call works on the
+/// caller's thread, in the caller's memory: `scratch` has at least
+/// [`Model::scratch_len`] values and its contents mean nothing before or after.
+pub trait Model: Send + Sync {
+    /// Where the parameters lie.
+    fn layout(&self) -> &Layout;
+
+    /// What kind of rows the model reads.
+    fn input(&self) -> Input;
+
+    /// How many classes it tells apart. A binary model with one score has two.
+    fn classes(&self) -> usize;
+
+    /// Fills `parameters` (zeroed, `layout().len()` long) with starting values
+    /// that depend on `seed` alone.
+    fn initialize(&self, seed: u64, parameters: &mut [f32]);
+
+    /// How many scratch values a call on `rows` rows needs.
+    fn scratch_len(&self, rows: usize) -> usize;
+
+    /// Writes `scale` times the sum over the rows of the gradient of the loss,
+    /// after [`Gradient::begin`]. `scale` is one over the rows of the *whole*
+    /// batch, of which this call may see a shard.
+    fn gradient(
+        &self,
+        parameters: &[f32],
+        batch: &Batch<'_>,
+        scale: f32,
+        gradient: &mut Gradient,
+        scratch: &mut [f32],
+    ) -> Tally;
+
+    /// Loss and hits of the rows, without a gradient.
+    fn evaluate(&self, parameters: &[f32], batch: &Batch<'_>, scratch: &mut [f32]) -> Tally;
+
+    /// Writes the score of each class for each row: `rows × classes` values,
+    /// of which the largest in a row is the model's answer.
+    fn scores(
+        &self,
+        parameters: &[f32],
+        batch: &Batch<'_>,
+        scores: &mut [f32],
+        scratch: &mut [f32],
+    );
+
+    /// Floating-point operations of one row, forward and backward: what the
+    /// benchmark divides by. For sparse rows, per entry.
+    fn flops_per_row(&self) -> f64;
+}
+
+/// What kind of rows a model reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Input {
+    /// Dense rows of this width.
+    Dense {
+        /// Values in a row.
+        width: usize,
+    },
+    /// Sparse rows of this width.
+    Sparse {
+        /// Columns of a row.
+        width: usize,
+    },
+    /// Sequences of indexes.
+    Tokens {
+        /// Tokens in a row.
+        length: usize,
+        /// One more than the largest index.
+        vocabulary: usize,
+    },
+}
+
+/// What a model found on some rows.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Tally {
+    /// The sum of the rows' losses, in float64 because a data set has many rows.
+    pub loss: f64,
+    /// How many rows it would have classified rightly.
+    pub hits: u64,
+    /// How many rows it saw.
+    pub rows: u64,
+}
+
+impl Tally {
+    /// Adds another shard's findings.
+    pub fn add(&mut self, other: Self) {
+        self.loss += other.loss;
+        self.hits += other.hits;
+        self.rows += other.rows;
+    }
+
+    /// The mean loss of a row.
+    pub fn mean_loss(&self) -> f64 {
+        self.loss / self.rows as f64
+    }
+
+    /// The share of rows classified rightly.
+    pub fn accuracy(&self) -> f64 {
+        self.hits as f64 / self.rows as f64
+    }
+}

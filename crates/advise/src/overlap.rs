@@ -229,6 +229,8 @@ pub struct Admission {
     pub candidate: usize,
     /// When every job ends, the newcomer last.
     pub finishes: Vec<Finish>,
+    /// When the jobs that run would end without the newcomer.
+    pub without: Vec<Finish>,
     /// Whether every promise is kept. If no candidate keeps them all, the one
     /// that breaks fewest, by the least time, is told with `false`.
     pub promises_kept: bool,
@@ -268,6 +270,7 @@ pub fn admit(
             let admission = Admission {
                 candidate: number,
                 finishes,
+                without: without.clone(),
                 promises_kept: broken.is_empty(),
             };
             best = Some((broken.len(), late, newcomer.objective, admission));

@@ -201,6 +201,17 @@ pub fn pick(
     })
 }
 
+/// Everything that is believed of each candidate, in their order.
+pub fn judge(
+    predictors: &[Predictor],
+    candidates: &[Configuration],
+    request: &PickRequest,
+) -> Result<Vec<Picked>, PickError> {
+    check(predictors, candidates, request)?;
+    let table = Outlook::new(predictors, candidates, request);
+    Ok((0..candidates.len()).map(|row| table.picked(row)).collect())
+}
+
 /// Everything believed of every candidate.
 struct Outlook<'a> {
     predictors: &'a [Predictor],

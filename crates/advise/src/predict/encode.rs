@@ -18,6 +18,7 @@ enum Shape {
     Raw,
     Reciprocal,
     Log { floor: f64 },
+    Levelling { rate: f64 },
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -59,7 +60,10 @@ impl Encoding {
             }
             match factor.kind() {
                 FactorKind::Numeric { .. } => {
-                    let shape = shape(rows.iter().map(|row| row[at]), style);
+                    let shape = match roles.levelling_at(at) {
+                        Some(rate) => Shape::Levelling { rate },
+                        None => shape(rows.iter().map(|row| row[at]), style),
+                    };
                     sources.push(Source::Number { factor: at, shape });
                     if style == Style::Plain && roles.position(Role::BatchSize) == Some(at) {
                         let shape = Shape::Reciprocal;
@@ -160,6 +164,8 @@ impl Shape {
             Self::Reciprocal => 1.0 / value.max(f64::MIN_POSITIVE.sqrt()),
             // A candidate at or below zero is far outside; the floor keeps it finite.
             Self::Log { floor } => value.max(floor).ln(),
+            // There is nothing before the first epoch.
+            Self::Levelling { rate } => value.max(1.0).powf(-rate),
         }
     }
 }

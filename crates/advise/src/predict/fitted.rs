@@ -87,7 +87,7 @@ impl Fitted {
             Kind::Queue => Self::Queue(Operational::fit(data)?),
             Kind::Scaling => Self::Scaling(Scaling::fit(data)?),
             Kind::Gp => {
-                let scale = Scale::of(&data.response);
+                let scale = data.scale();
                 Self::Gp(Process::fit(data, scale, 0, seed, threads)?)
             }
             Kind::Boost => Self::Boost(Trees::fit(data, Growth::Boost, seed, threads)?),

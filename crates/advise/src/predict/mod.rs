@@ -22,7 +22,7 @@ pub(crate) use conformal::Residuals;
 pub use fitted::Kind;
 pub use predictor::{Belief, Choice, PredictOptions, Prediction, Predictor, PredictorError};
 pub use region::{Outside, OutsideHow};
-pub use role::{Role, Roles};
+pub use role::{AssignRoleError, Role, Roles};
 pub use scale::Scale;
 pub use scaling::ScalingLaw;
 

@@ -1,6 +1,7 @@
 //! What a predictor is fitted to.
 
 use super::role::Roles;
+use super::scale::Scale;
 use crate::runs::{Configuration, Factors, key};
 use std::collections::BTreeMap;
 
@@ -85,6 +86,16 @@ impl<'a> Training<'a> {
             .map(|(row, &response)| (quantity(response) - places[&key(row)]).powi(2))
             .sum();
         (freedom > 0).then(|| squares / freedom as f64)
+    }
+
+    /// The scale for a learner that is given only one.
+    pub(crate) fn scale(&self) -> Scale {
+        // The power of the epochs is a line in the response itself.
+        if self.roles.is_levelling_off() {
+            Scale::Identity
+        } else {
+            Scale::of(&self.response)
+        }
     }
 
     pub(crate) fn is_positive(&self) -> bool {

@@ -48,7 +48,7 @@ impl Trees {
         }
         // Trees see only the order of a feature, so its logarithm adds nothing.
         let encoding = Encoding::new(data.factors, data.roles, &data.rows, Style::Plain, true);
-        let scale = Scale::of(&data.response);
+        let scale = data.scale();
         let target: Vec<f64> = data.response.iter().map(|&y| scale.to(y)).collect();
         if encoding.len() == 0 {
             let mean = target.iter().sum::<f64>() / target.len() as f64;

@@ -171,6 +171,27 @@ impl Runs {
     }
 }
 
+impl Runs {
+    /// The same runs with one factor at a level in all of them.
+    pub(crate) fn with_level(&self, at: usize, value: f64) -> Self {
+        let mut runs = self.clone();
+        for setting in &mut runs.settings {
+            setting[at] = value;
+        }
+        runs
+    }
+
+    /// Trials that are told apart by these factors alone.
+    pub(crate) fn trials_by(&self, factors: &[usize]) -> Vec<usize> {
+        let settings: Vec<Configuration> = self
+            .settings
+            .iter()
+            .map(|setting| factors.iter().map(|&at| setting[at]).collect())
+            .collect();
+        same_settings(&settings)
+    }
+}
+
 /// Bits order like nothing in particular, but equal settings are equal.
 pub(crate) fn key(setting: &[f64]) -> Vec<u64> {
     // Adding zero makes -0 and 0 the same level.

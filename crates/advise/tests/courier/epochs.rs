@@ -1,9 +1,11 @@
 //! Batch size and number of epochs picked together.
 
 use crate::cluster::{BATCHES, CPUS, Noise, Setting, table};
-use paceline_advise::curve::{Curve, EpochRecord, epochs_as_factor};
-use paceline_advise::pick::{Constraint, Objective, PickRequest, Space, Verdict, candidates, pick};
-use paceline_advise::predict::{Choice, Kind, PredictOptions, Predictor};
+use paceline_advise::curve::{
+    Curve, EpochRecord, OverEpochs, Trace, candidates_over_epochs, epochs_as_factor, traces,
+};
+use paceline_advise::pick::{Constraint, Objective, PickRequest, Space, Verdict, pick};
+use paceline_advise::predict::{Choice, Kind, PredictOptions, Predictor, Roles};
 use paceline_advise::runs::Runs;
 use paceline_learn::Threads;
 
@@ -51,22 +53,45 @@ fn records(runs: &Runs) -> Vec<EpochRecord> {
     records
 }
 
-#[test]
-fn fewer_epochs_of_a_smaller_batch_or_more_of_a_larger_one_whichever_is_better() {
-    let runs = runs();
-    let long = epochs_as_factor(&runs, &["time", "accuracy"], &records(&runs)).unwrap();
-    assert_eq!(long.rows(), 160);
+/// A process over the power of the epochs that the response follows, if it
+/// levels off.
+fn model(long: &Runs, response: &str) -> Predictor {
+    let traces = traces(long, response).expect("the table has the response");
+    let traces: Vec<Trace> = traces.into_iter().map(|(_, trace)| trace).collect();
+    let roles = Roles::by_name(long.factors());
+    let roles = match OverEpochs::of(&traces) {
+        OverEpochs::LevellingOff { rate } => {
+            assert!((rate - 0.9).abs() < 0.1, "{response}: {rate}");
+            roles.levelling_off(rate)
+        }
+        OverEpochs::Growing => {
+            assert_eq!(response, "time");
+            roles
+        }
+    };
     let options = PredictOptions {
         choice: Choice::Only(Kind::Gp),
+        roles: Some(roles),
         threads: Threads::new(2),
         ..PredictOptions::default()
     };
-    let models =
-        ["time", "accuracy"].map(|response| Predictor::fit(&long, response, &options).unwrap());
+    Predictor::fit(long, response, &options).expect("80 settings are enough")
+}
+
+#[test]
+fn fewer_epochs_of_a_smaller_batch_or_more_of_a_larger_one_whichever_is_better() {
+    let runs = runs();
+    let records = records(&runs);
+    let roles = Roles::by_name(runs.factors());
+    let long = epochs_as_factor(&runs, &roles, &["time", "accuracy"], &records).unwrap();
+    assert_eq!(long.rows(), 160);
+    let models = ["time", "accuracy"].map(|response| model(&long, response));
     let at = long.factors().position("epochs").unwrap();
-    for deadline in [40.0, 80.0, 160.0] {
+    // Ten epochs were run at most; the longest deadline allows for more.
+    for deadline in [40.0, 80.0, 160.0, 320.0] {
         let given = [(0, 4.0)];
-        let grid = candidates(&long, &given, Space::Grid { most: 2000 }).unwrap();
+        let space = Space::Grid { most: 4000 };
+        let grid = candidates_over_epochs(&long, &given, space, 20.0).unwrap();
         let request = PickRequest {
             objective: Objective::Maximise("accuracy".to_owned()),
             constraints: vec![Constraint::at_most("time", deadline)],

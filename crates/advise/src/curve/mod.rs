@@ -1,6 +1,12 @@
-//! Learning curves: a metric against the epoch.
+//! Learning curves: a metric against the epoch, and the number of epochs as a
+//! variable.
 
-use crate::runs::{FactorColumn, FactorKind, Runs, RunsError};
+mod over_epochs;
+mod table;
+
+pub use over_epochs::{OverEpochs, Trace};
+pub use table::{EpochRecord, candidates_over_epochs, epochs_as_factor, thin_epochs, traces};
+
 use thiserror::Error;
 
 /// A power law with an asymptote, `y(e) = a + b · e^(−c)`, as learning curves
@@ -226,57 +232,6 @@ fn check(epochs: &[f64], values: &[f64]) -> Result<(), CurveError> {
     Ok(())
 }
 
-/// What a run reported after each epoch: the responses so far, in the order of
-/// the names given to [`epochs_as_factor`].
-#[derive(Debug, Clone, PartialEq)]
-pub struct EpochRecord {
-    /// The run, as a row of the table.
-    pub run: usize,
-    /// The epoch, counted from one.
-    pub epoch: f64,
-    /// The responses after this epoch, as accuracy and seconds since the start.
-    pub responses: Vec<f64>,
-}
-
-/// A table in which the number of epochs is a factor: one row for each run and
-/// epoch. All rows of a trial stay one trial, so that no fold is judged by
-/// another epoch of a run it has learned from.
-pub fn epochs_as_factor(
-    runs: &Runs,
-    responses: &[&str],
-    records: &[EpochRecord],
-) -> Result<Runs, RunsError> {
-    let mut factors: Vec<(String, FactorColumn)> = runs
-        .factors()
-        .iter()
-        .enumerate()
-        .filter(|(_, factor)| factor.name() != EPOCHS)
-        .map(|(at, factor)| {
-            let values = records.iter().map(|record| runs.settings()[record.run][at]);
-            let column = match factor.kind() {
-                FactorKind::Numeric { .. } => FactorColumn::Numeric(values.collect()),
-                FactorKind::Categorical { levels } => {
-                    FactorColumn::Words(values.map(|code| levels[code as usize].clone()).collect())
-                }
-            };
-            (factor.name().to_owned(), column)
-        })
-        .collect();
-    let epochs = records.iter().map(|record| record.epoch).collect();
-    factors.push((EPOCHS.to_owned(), FactorColumn::Numeric(epochs)));
-    let columns = responses.iter().enumerate().map(|(at, name)| {
-        let values = records.iter();
-        // A record without the response is refused as not finite, with its row.
-        let values = values.map(|record| record.responses.get(at).copied().unwrap_or(f64::NAN));
-        ((*name).to_owned(), values.collect())
-    });
-    let trials = records.iter().map(|record| runs.trials()[record.run]);
-    Runs::new(factors, columns.collect(), Some(trials.collect()))
-}
-
-/// The name of the factor that the number of epochs becomes.
-const EPOCHS: &str = "epochs";
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -334,31 +289,5 @@ mod tests {
             "the metric of epoch 2 is NaN",
         );
         check(&epochs(4), &[0.1], "1 values for 4 epochs");
-    }
-
-    #[test]
-    fn epochs_become_a_factor_and_keep_their_trial() {
-        let runs = Runs::new(
-            vec![(
-                "batch".to_owned(),
-                FactorColumn::Numeric(vec![64.0, 128.0, 64.0]),
-            )],
-            vec![("time".to_owned(), vec![30.0, 20.0, 31.0])],
-            None,
-        )
-        .unwrap();
-        let records: Vec<EpochRecord> = (0..3)
-            .flat_map(|run| {
-                [1.0, 2.0].map(|epoch| EpochRecord {
-                    run,
-                    epoch,
-                    responses: vec![0.5 + 0.1 * epoch, 10.0 * epoch],
-                })
-            })
-            .collect();
-        let long = epochs_as_factor(&runs, &["accuracy", "time"], &records).unwrap();
-        assert_eq!(long.rows(), 6);
-        assert_eq!(long.trials(), [0, 0, 1, 1, 0, 0]);
-        assert_eq!(long.settings()[3], [128.0, 2.0]);
     }
 }

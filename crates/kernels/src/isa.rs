@@ -3,7 +3,8 @@
 pub enum Isa {
     /// What every machine has; the reference for the others.
     Portable,
-    /// AVX2 with fused multiply-add: eight floats at a time.
+    /// AVX2 with fused multiply-add and half-precision conversion: eight floats
+    /// at a time.
     Avx2,
     /// AVX-512 F, VL, DQ and BW with fused multiply-add: sixteen floats at a time.
     Avx512,
@@ -22,7 +23,10 @@ impl Isa {
         let mut found = vec![Self::Portable];
         #[cfg(target_arch = "x86_64")]
         {
-            if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
+            if is_x86_feature_detected!("avx2")
+                && is_x86_feature_detected!("fma")
+                && is_x86_feature_detected!("f16c")
+            {
                 found.push(Self::Avx2);
                 if is_x86_feature_detected!("avx512f")
                     && is_x86_feature_detected!("avx512vl")

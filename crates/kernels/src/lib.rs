@@ -4,16 +4,41 @@
 //!   parameters of a model live in one, and so do its gradients.
 //! - [`Isa`]: which instructions a kernel may use. Found once at run time;
 //!   tests force each path.
+//! - [`Kernels`]: the kernels for one instruction set: matrix products with what
+//!   follows them fused in ([`Kernels::gemm`]).
 //! - [`Team`]: threads that wait for work by spinning, because a training step
 //!   of a small model is shorter than waking a thread.
 //!
 //! All `unsafe` of the trainer is in this crate. It knows nothing of models,
 //! data sets or optimisers' schedules: it offers the loops they are made of.
 
+mod activation;
 mod buffer;
+mod descent;
+mod gemm;
 mod isa;
+mod kernels;
+mod matrix;
+mod reduce;
+#[cfg(test)]
+mod reference;
+#[expect(
+    unsafe_code,
+    reason = "vectors are loaded from and stored to raw pointers"
+)]
+mod simd;
+mod softmax;
+mod sparse;
 mod team;
+#[cfg(target_arch = "x86_64")]
+#[expect(unsafe_code, reason = "the instructions of x86-64")]
+mod x86;
 
 pub use buffer::AlignedBuffer;
+pub use gemm::{Finish, Start};
 pub use isa::Isa;
+pub use kernels::Kernels;
+pub use matrix::{Matrix, MatrixMut};
+pub use softmax::CrossEntropy;
+pub use sparse::{prefetch, sparse_axpy, sparse_dot, sparse_prefetch};
 pub use team::{Member, Team};

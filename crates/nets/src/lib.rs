@@ -15,9 +15,13 @@
 mod batch;
 mod gradient;
 mod layout;
+mod linear;
 mod model;
+mod row_step;
 
 pub use batch::{Batch, Csr, Inputs};
 pub use gradient::Gradient;
 pub use layout::{Layout, LayoutBuilder, Segment, SegmentKind};
+pub use linear::{DenseLinear, MarginLoss, SparseLinear, SparseSoftmax};
 pub use model::{Input, Model, Tally};
+pub use row_step::RowStep;

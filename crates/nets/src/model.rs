@@ -1,4 +1,4 @@
-use crate::{Batch, Gradient, Layout};
+use crate::{Batch, Gradient, Layout, RowStep};
 
 /// A model that learns by gradient.
 ///
@@ -50,6 +50,27 @@ pub trait Model: Send + Sync {
     /// Floating-point operations of one row, forward and backward: what the
     /// benchmark divides by. For sparse rows, per entry.
     fn flops_per_row(&self) -> f64;
+
+    /// Takes plain SGD steps with a batch of one row each, in the order of
+    /// `steps`, and returns what was found on each row before its step: the
+    /// same as one [`Model::gradient`] and update for each, without writing
+    /// and reading back a gradient. `data` holds all rows that the steps name,
+    /// so that a shuffled epoch copies none of them. Each step adds the
+    /// gradient of `decay / 2` times the sum of all squared parameters.
+    ///
+    /// `None`, and nothing is changed, if the model has no faster way than
+    /// the gradient.
+    fn descend(
+        &self,
+        parameters: &mut [f32],
+        data: &Batch<'_>,
+        steps: &[RowStep],
+        decay: f32,
+        scratch: &mut [f32],
+    ) -> Option<Tally> {
+        let _ = (parameters, data, steps, decay, scratch);
+        None
+    }
 }
 
 /// What kind of rows a model reads.

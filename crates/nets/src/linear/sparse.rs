@@ -1,0 +1,193 @@
+use paceline_kernels::{prefetch, sparse_axpy, sparse_dot, sparse_prefetch};
+
+use super::MarginLoss;
+use crate::{Batch, Csr, Gradient, Input, Inputs, Layout, Model, RowStep, Tally};
+
+/// How many rows ahead a descent fetches the entries: about the time that
+/// memory takes to answer.
+const ROWS_AHEAD: usize = 4;
+
+/// From this many weights on they do not stay in the cache of a core (1 MiB),
+/// and those of the next row are fetched ahead.
+const WEIGHTS_BEYOND_CACHE: usize = 1 << 18;
+
+/// A shared factor of the weights below which they are multiplied out, long
+/// before `f32` loses digits.
+const SMALLEST_FACTOR: f32 = 1e-6;
+
+/// A binary classifier of sparse rows: score = weights · row + bias.
+///
+/// The same model as [`DenseLinear`](super::DenseLinear), for rows that are
+/// mostly zero. The weights are the layout's table, a row for each column, so
+/// that a step touches what its rows name. An empty row has the bias as its
+/// score.
+#[derive(Clone, Debug)]
+pub struct SparseLinear {
+    layout: Layout,
+    table: usize,
+    width: usize,
+    loss: MarginLoss,
+}
+
+impl SparseLinear {
+    /// A model of rows of `width` columns.
+    pub fn new(width: usize, loss: MarginLoss) -> Self {
+        let mut layout = Layout::builder();
+        layout.vector("bias", 1, 1);
+        let table = layout.table("weight", width, 1, 1);
+        Self {
+            layout: layout.build(),
+            table,
+            width,
+            loss,
+        }
+    }
+
+    fn weights<'a>(&self, parameters: &'a [f32]) -> &'a [f32] {
+        &parameters[self.table..][..self.width]
+    }
+
+    fn score(&self, parameters: &[f32], (columns, values): (&[u32], &[f32])) -> f32 {
+        sparse_dot(columns, values, self.weights(parameters)) + parameters[0]
+    }
+
+    /// The row's loss and derivative, counted in `tally`.
+    #[inline]
+    fn judge(&self, score: f32, label: u32, tally: &mut Tally) -> f32 {
+        let at = self.loss.at(score, label);
+        tally.loss += at.loss;
+        tally.hits += u64::from((score > 0.0) == (label != 0));
+        tally.rows += 1;
+        at.slope
+    }
+}
+
+pub(super) fn sparse_rows<'a>(batch: &Batch<'a>) -> Csr<'a> {
+    let Inputs::Sparse(rows) = batch.inputs else {
+        panic!("a model of sparse rows is given sparse rows, as its `input` says");
+    };
+    rows
+}
+
+impl Model for SparseLinear {
+    fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    fn input(&self) -> Input {
+        Input::Sparse { width: self.width }
+    }
+
+    fn classes(&self) -> usize {
+        2
+    }
+
+    /// All zero: the problem is convex, so no start is better than another.
+    fn initialize(&self, _seed: u64, _parameters: &mut [f32]) {}
+
+    fn scratch_len(&self, _rows: usize) -> usize {
+        0
+    }
+
+    fn gradient(
+        &self,
+        parameters: &[f32],
+        batch: &Batch<'_>,
+        scale: f32,
+        gradient: &mut Gradient,
+        _scratch: &mut [f32],
+    ) -> Tally {
+        let rows = sparse_rows(batch);
+        let mut tally = Tally::default();
+        let mut bias = 0.0;
+        for (index, label) in batch.labels.iter().enumerate() {
+            let row = rows.row(index);
+            let slope = self.judge(self.score(parameters, row), *label, &mut tally);
+            if slope != 0.0 {
+                for (column, value) in row.0.iter().zip(row.1) {
+                    gradient.row_mut(*column)[0] += scale * slope * value;
+                }
+                bias += scale * slope;
+            }
+        }
+        let dense = gradient.dense_mut();
+        dense.fill(0.0);
+        dense[0] = bias;
+        tally
+    }
+
+    fn evaluate(&self, parameters: &[f32], batch: &Batch<'_>, _scratch: &mut [f32]) -> Tally {
+        let rows = sparse_rows(batch);
+        let mut tally = Tally::default();
+        for (index, label) in batch.labels.iter().enumerate() {
+            self.judge(self.score(parameters, rows.row(index)), *label, &mut tally);
+        }
+        tally
+    }
+
+    fn scores(
+        &self,
+        parameters: &[f32],
+        batch: &Batch<'_>,
+        scores: &mut [f32],
+        _scratch: &mut [f32],
+    ) {
+        let rows = sparse_rows(batch);
+        for (index, pair) in scores.as_chunks_mut::<2>().0.iter_mut().enumerate() {
+            *pair = [0.0, self.score(parameters, rows.row(index))];
+        }
+    }
+
+    fn flops_per_row(&self) -> f64 {
+        4.0
+    }
+
+    /// Decay reaches every weight, touched or not: the weights are kept as a
+    /// common factor times a vector, and only the factor decays (Bottou 2012,
+    /// "Stochastic gradient descent tricks", section 5.1). They are multiplied
+    /// out at the end of the call, which costs a pass over all of them, so with
+    /// decay the calls should be long.
+    fn descend(
+        &self,
+        parameters: &mut [f32],
+        data: &Batch<'_>,
+        steps: &[RowStep],
+        decay: f32,
+        _scratch: &mut [f32],
+    ) -> Option<Tally> {
+        let rows = sparse_rows(data);
+        let (dense, table) = parameters.split_at_mut(self.table);
+        let bias = &mut dense[0];
+        let weights = &mut table[..self.width];
+        let fetch_weights = weights.len() >= WEIGHTS_BEYOND_CACHE;
+        let mut tally = Tally::default();
+        let mut factor = 1.0_f32;
+        for (index, step) in steps.iter().enumerate() {
+            if let Some(ahead) = steps.get(index + ROWS_AHEAD) {
+                let (columns, values) = rows.row(ahead.row as usize);
+                prefetch(columns);
+                prefetch(values);
+            }
+            if fetch_weights && let Some(next) = steps.get(index + 1) {
+                sparse_prefetch(rows.row(next.row as usize).0, weights);
+            }
+            let (columns, values) = rows.row(step.row as usize);
+            let score = factor * sparse_dot(columns, values, weights) + *bias;
+            let slope = self.judge(score, data.labels[step.row as usize], &mut tally);
+            let keep = 1.0 - step.rate * decay;
+            factor *= keep;
+            if factor < SMALLEST_FACTOR {
+                weights.iter_mut().for_each(|weight| *weight *= factor);
+                factor = 1.0;
+            }
+            *bias = keep * *bias - step.rate * slope;
+            if slope != 0.0 {
+                sparse_axpy(-step.rate * slope / factor, columns, values, weights);
+            }
+        }
+        if factor != 1.0 {
+            weights.iter_mut().for_each(|weight| *weight *= factor);
+        }
+        Some(tally)
+    }
+}

@@ -1,14 +1,20 @@
-//! For Paceline's own tests: processes whose usage is known.
+//! For Paceline's own tests: processes whose usage is known, and a check that a
+//! model's gradient is the derivative of its loss.
 //!
 //! The binary `paceline-load` uses CPU, memory, disk or network in a stated
 //! amount and prints, as its last line, what the kernel charged it for. Tests
-//! of every crate find it through [`load_binary`].
+//! of every crate find it through [`load_binary`]. [`gradient_check`] is what
+//! every model passes.
 //!
 //! This crate is never part of the product, and it deliberately does not
 //! measure anything itself: it is what measurements are compared with.
 
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
+
+mod gradient;
+
+pub use gradient::{Breach, GradientReport, Mismatch, gradient_check};
 
 /// The path of `paceline-load`, built in the profile of the calling test.
 ///

@@ -165,12 +165,14 @@ impl Consistency {
     }
 
     /// The most clocks by which a worker that starts an iteration can be ahead
-    /// of the slowest, if there is a bound. With `backup` a straggler may fall
-    /// behind without limit, since its updates no longer count.
+    /// of the slowest, if there is a bound. Within a round of `local` workers do
+    /// not wait for each other. With `backup` a straggler may fall behind
+    /// without limit, since its updates no longer count.
     #[must_use]
     pub const fn most_lead(self) -> Option<u32> {
         match self {
-            Self::Bsp | Self::Local { .. } => Some(0),
+            Self::Bsp => Some(0),
+            Self::Local { steps } => Some(steps.get() - 1),
             Self::Ssp { staleness } => Some(staleness),
             Self::DynamicSsp(range) => Some(range.high),
             Self::Async | Self::Backup { .. } => None,

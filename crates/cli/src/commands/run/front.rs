@@ -1,7 +1,6 @@
 //! What the user sees while the command runs: its output with a line of status
 //! below, or the whole screen.
 
-use super::status::Status;
 use crate::args::Format;
 use crate::failure::Failure;
 use crate::output::Page;
@@ -17,16 +16,16 @@ use std::sync::Arc;
 /// One of the two, while the run lasts.
 pub(super) enum Front {
     /// The command's output as it is.
-    Plain(Screen, Status),
+    Plain(Screen, Box<dyn Observer>),
     /// The view of `--tui`.
     Full(View),
 }
 
 impl Front {
     /// The command's output, with a status unless `quiet`.
-    pub(super) fn plain(quiet: bool, cpus: u32) -> Self {
+    pub(super) fn plain(quiet: bool, status: impl FnOnce(Screen) -> Box<dyn Observer>) -> Self {
         let screen = Screen::new(quiet);
-        Self::Plain(screen.clone(), Status::new(screen, cpus))
+        Self::Plain(screen.clone(), status(screen))
     }
 
     /// The whole screen.
@@ -70,7 +69,7 @@ impl Front {
 
     pub(super) fn observer(&mut self) -> &mut dyn Observer {
         match self {
-            Self::Plain(_, status) => status,
+            Self::Plain(_, status) => status.as_mut(),
             Self::Full(view) => view,
         }
     }

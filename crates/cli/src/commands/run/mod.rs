@@ -10,6 +10,7 @@ use crate::failure::Failure;
 use crate::output::{self, Page};
 use crate::quantity::{self, Cpus};
 use crate::records::RUNS;
+use crate::screen::Screen;
 use crate::tui::Title;
 use crate::{context, signals};
 use front::Front;
@@ -20,19 +21,33 @@ use paceline_model::{Micros, Outcome, RunId, WorkerId};
 use paceline_probe::{Interval, Roots};
 use paceline_records::{CreateRunError, Limits, LogLimit, Run, RunWriter, Start, WallTime};
 use paceline_runner::reports::MetricPattern;
-use paceline_runner::{ExecuteError, Execution, Interrupt, execute};
+use paceline_runner::{ExecuteError, Execution, Interrupt, Observer, execute};
+use status::Status;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
+    #[command(flatten)]
+    record: RecordArgs,
+    /// Find a metric in the output: the first group of the expression is its value; may be repeated
+    #[arg(long, value_name = "NAME=REGEX", value_parser = MetricPattern::parse)]
+    metric: Vec<MetricPattern>,
+    /// The command and its arguments
+    #[arg(last = true, required = true, value_name = "CMD")]
+    command: Vec<OsString>,
+}
+
+/// What is recorded, within which limits, and what is shown of it.
+#[derive(Debug, clap::Args)]
+pub(crate) struct RecordArgs {
     /// What to call the run
     #[arg(long)]
-    name: Option<String>,
+    pub(crate) name: Option<String>,
     /// Where the record goes, a directory that is not there yet [default: runs/TIME-NAME]
     #[arg(long, value_name = "DIR")]
-    out: Option<PathBuf>,
+    pub(crate) out: Option<PathBuf>,
     /// The time between two samples, at least 100ms
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = quantity::duration)]
     interval: Duration,
@@ -41,56 +56,93 @@ pub(crate) struct Args {
     env: Vec<(String, String)>,
     /// How many cpus the command may use (2), or exactly which (0-1 or 0,2)
     #[arg(long, value_parser = quantity::cpus)]
-    cpus: Option<Cpus>,
+    pub(crate) cpus: Option<Cpus>,
     /// How much memory the command may use, such as 8GB
     #[arg(long, value_name = "SIZE", value_parser = quantity::bytes)]
     memory: Option<u64>,
     /// End the command after this time, such as 10m
     #[arg(long, value_name = "TIME", value_parser = quantity::duration)]
     timeout: Option<Duration>,
-    /// Find a metric in the output: the first group of the expression is its value; may be repeated
-    #[arg(long, value_name = "NAME=REGEX", value_parser = MetricPattern::parse)]
-    metric: Vec<MetricPattern>,
     /// Show no live status and no verdict
     #[arg(long, short)]
-    quiet: bool,
+    pub(crate) quiet: bool,
     /// Show resources, processes, metrics and output on the whole screen; the command reads nothing
     #[arg(long, conflicts_with = "quiet")]
     tui: bool,
     /// How to print the verdict: text on stderr, or JSON on stdout (the command's own output then
     /// goes to stderr)
     #[arg(long, value_enum, default_value_t)]
-    format: Format,
-    /// The command and its arguments
-    #[arg(last = true, required = true, value_name = "CMD")]
-    command: Vec<OsString>,
+    pub(crate) format: Format,
+}
+
+/// A command to be profiled.
+pub(crate) struct Profiled {
+    /// The program and its arguments.
+    pub(crate) command: Vec<OsString>,
+    /// What stands for the command in the run's name.
+    pub(crate) title: String,
+    /// Metrics to be found in its output.
+    pub(crate) metrics: Vec<MetricPattern>,
+}
+
+/// What a profiled command came to.
+pub(crate) struct Finished {
+    /// Its record.
+    pub(crate) dir: PathBuf,
+    /// How it ended.
+    pub(crate) outcome: Option<Outcome>,
 }
 
 pub(crate) fn run(args: Args) -> Result<Exit, Failure> {
+    let title = Path::new(&args.command[0])
+        .file_name()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .into_owned();
+    let profiled = Profiled {
+        command: args.command,
+        title,
+        metrics: args.metric,
+    };
+    let finished = profile(&args.record, profiled, |screen, cpus| {
+        Box::new(Status::new(screen, cpus))
+    })?;
+    conclude(&args.record, &finished.dir)?;
+    Ok(exit(finished.outcome.as_ref()))
+}
+
+/// Runs a command with a record of it. `status` makes what is shown below the
+/// command's output.
+pub(crate) fn profile(
+    args: &RecordArgs,
+    profiled: Profiled,
+    status: impl FnOnce(Screen, u32) -> Box<dyn Observer>,
+) -> Result<Finished, Failure> {
     let interval = Interval::new(args.interval).map_err(Failure::user)?;
     let roots = Roots::default();
     let machine = context::machine(&roots);
     let cpus = args.cpus.as_ref().map(context::choose).transpose()?;
-    check_program(&args)?;
+    check_program(args, &profiled.command)?;
     if args.tui {
         front::check_terminal(args.format)?;
     }
 
     let clock = RunClock::start();
     let started = WallTime::from(clock.started_at());
-    let id = run_id(&args, started)?;
+    let id = run_id(args, &profiled.title, started)?;
     let dir = args
         .out
         .clone()
         .unwrap_or_else(|| Path::new(RUNS).join(id.as_str()));
+    let words: Vec<String> = profiled
+        .command
+        .iter()
+        .map(|word| word.to_string_lossy().into_owned())
+        .collect();
     let start = Start {
         id: id.clone(),
         name: args.name.clone(),
-        argv: args
-            .command
-            .iter()
-            .map(|word| word.to_string_lossy().into_owned())
-            .collect(),
+        argv: words.clone(),
         cwd: context::working_directory()?,
         env: context::environment(&args.env),
         git: context::git_state(),
@@ -111,19 +163,20 @@ pub(crate) fn run(args: Args) -> Result<Exit, Failure> {
     let interrupt = Interrupt::new();
     signals::pass_on(&interrupt)?;
     let mut front = if args.tui {
-        Front::full(
-            title(&args, &id, machine.cpus_count),
-            clock,
-            interrupt.clone(),
-        )?
+        let title = Title {
+            name: args.name.clone().unwrap_or_else(|| id.to_string()),
+            command: words.join(" "),
+            cpus: machine.cpus_count,
+        };
+        Front::full(title, clock, interrupt.clone())?
     } else {
-        Front::plain(args.quiet, machine.cpus_count)
+        Front::plain(args.quiet, |screen| status(screen, machine.cpus_count))
     };
     let reports = dir.join("live").join("reports.jsonl");
     let (out, err) = front.tees(args.format);
     let command = Command {
         worker: WorkerId(0),
-        argv: args.command.clone(),
+        argv: profiled.command,
         env: context::variables(&args.env, cpus.as_ref(), &reports, &dir),
         cwd: None,
         cpus,
@@ -140,7 +193,7 @@ pub(crate) fn run(args: Args) -> Result<Exit, Failure> {
     };
     let execution = Execution {
         launch,
-        patterns: args.metric.clone(),
+        patterns: profiled.metrics,
         reports,
         timeout: args.timeout,
     };
@@ -157,12 +210,14 @@ pub(crate) fn run(args: Args) -> Result<Exit, Failure> {
     );
     front.close();
     let executed = executed.map_err(|error| cannot_execute(error, &dir))?;
-    conclude(&args, &dir)?;
-    Ok(exit(executed.manifest.end.as_ref().map(|end| &end.outcome)))
+    Ok(Finished {
+        dir,
+        outcome: executed.manifest.end.map(|end| end.outcome),
+    })
 }
 
 /// Prints the verdict.
-fn conclude(args: &Args, dir: &Path) -> Result<(), Failure> {
+pub(crate) fn conclude(args: &RecordArgs, dir: &Path) -> Result<(), Failure> {
     if args.quiet && args.format == Format::Text {
         return Ok(());
     }
@@ -177,21 +232,8 @@ fn conclude(args: &Args, dir: &Path) -> Result<(), Failure> {
     }
 }
 
-fn title(args: &Args, id: &RunId, cpus: u32) -> Title {
-    let words: Vec<_> = args
-        .command
-        .iter()
-        .map(|word| word.to_string_lossy())
-        .collect();
-    Title {
-        name: args.name.clone().unwrap_or_else(|| id.to_string()),
-        command: words.join(" "),
-        cpus,
-    }
-}
-
 /// The command's own code, as a shell would give it.
-fn exit(outcome: Option<&Outcome>) -> Exit {
+pub(crate) fn exit(outcome: Option<&Outcome>) -> Exit {
     match outcome {
         Some(Outcome::Exited(code)) => Exit::Command(u8::try_from(*code).unwrap_or(1)),
         Some(Outcome::Signalled(signal)) => {
@@ -205,7 +247,7 @@ fn exit(outcome: Option<&Outcome>) -> Exit {
 }
 
 /// A typing error must not leave a record behind.
-fn check_program(args: &Args) -> Result<(), Failure> {
+fn check_program(args: &RecordArgs, command: &[OsString]) -> Result<(), Failure> {
     let path = args
         .env
         .iter()
@@ -213,13 +255,13 @@ fn check_program(args: &Args) -> Result<(), Failure> {
         .find(|(name, _)| name == "PATH")
         .map(|(_, value)| OsString::from(value))
         .or_else(context::search_path);
-    find_program(&args.command[0], None, path.as_deref())
+    find_program(&command[0], None, path.as_deref())
         .map_err(cannot_start)
         .map(drop)
 }
 
 /// `20261115-224501-train.py`, or the name that `--out` gives.
-fn run_id(args: &Args, started: WallTime) -> Result<RunId, Failure> {
+fn run_id(args: &RecordArgs, title: &str, started: WallTime) -> Result<RunId, Failure> {
     if let Some(out) = &args.out {
         let name = std::path::absolute(out).map_err(Failure::world)?;
         let name = name
@@ -230,13 +272,7 @@ fn run_id(args: &Args, started: WallTime) -> Result<RunId, Failure> {
         return RunId::new(&name)
             .map_err(|error| Failure::user(error).hint("the last part of --out names the run"));
     }
-    let program = || {
-        Path::new(&args.command[0])
-            .file_name()
-            .unwrap_or_default()
-            .to_string_lossy()
-    };
-    let name = args.name.clone().unwrap_or_else(|| program().into_owned());
+    let name = args.name.as_deref().unwrap_or(title);
     let digits: String = started
         .to_string()
         .chars()

@@ -1,1 +1,80 @@
-//! How workers and servers talk.
+//! How the members of a distributed training talk to each other.
+//!
+//! A member [`Listener::bind`]s an [`Address`] or [`connect`]s to one. Both
+//! ends prove that they know the run's [`Token`] without sending it, and who
+//! they are; everybody else is refused and counted ([`Refusals`]). What comes
+//! out is a [`Connection`] that carries frames: a fixed [`Header`] and a
+//! [`Payload`] of numbers that go from the sender's memory to the system and
+//! from there into the receiver's, without a copy or an encoding in between.
+//!
+//! ```
+//! use paceline_wire::{
+//!     Address, Credentials, Deadline, Header, Kind, Listener, Member, Payload, Role, Security,
+//!     Settings, Token, connect,
+//! };
+//! use std::time::Duration;
+//!
+//! let member = |role| Member { role, rank: 0, incarnation: 0 };
+//! let server = Credentials {
+//!     me: member(Role::Server),
+//!     token: Token::random()?,
+//!     security: Security::Plain,
+//! };
+//! let worker = Credentials { me: member(Role::Worker), ..server.clone() };
+//! let (settings, soon) = (Settings::default(), Deadline::after(Duration::from_secs(10)));
+//!
+//! let listener = Listener::bind(&Address::loopback(), &server, &settings)?;
+//! let mut to_server = connect(listener.address(), &worker, &settings, soon)?;
+//! let mut to_worker = listener.accept(soon)?;
+//! assert_eq!(to_worker.peer(), worker.me);
+//!
+//! to_server.send(&Header::new(Kind::Push).clock(1), Payload::Dense(&[0.5, -0.5]))?;
+//! let update = to_worker.receive(soon)?;
+//! assert_eq!(update.header.clock, 1);
+//! assert_eq!(update.payload()?, Payload::Dense(&[0.5, -0.5]));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! Sockets never block by themselves: every wait has a [`Deadline`], every
+//! buffer a bound. Threads, not tasks: training is a handful of connections.
+//!
+//! What this crate deliberately does not do: it decides nothing about clocks,
+//! staleness or members (that is `sync`), it neither restarts nor replaces
+//! anybody, it does not resend (a broken connection is an error and the caller
+//! knows what state it is in), and it does not compress: encodings carry what
+//! the caller has already rounded or selected.
+
+mod address;
+mod connect;
+mod connection;
+mod deadline;
+mod frame;
+mod handshake;
+mod impairment;
+mod listener;
+mod member;
+mod read_half;
+mod refusals;
+mod settings;
+mod socket;
+mod stream;
+mod tls;
+mod token;
+mod traffic;
+mod write_half;
+
+pub use address::{Address, AddressError};
+pub use connect::{ConnectError, connect};
+pub use connection::Connection;
+pub use deadline::Deadline;
+pub use frame::{Encoding, Flags, HEADER_BYTES, Header, HeaderError, Kind, Payload, PayloadError};
+pub use handshake::{HandshakeError, PROTOCOL_VERSION};
+pub use impairment::Impairment;
+pub use listener::{AcceptError, BindError, Listener};
+pub use member::{Member, Role};
+pub use read_half::{Frame, ReadHalf, ReceiveError, wait_any};
+pub use refusals::{Cause, FirstRefusal, Refusals};
+pub use settings::{Credentials, Security, Settings};
+pub use token::{RandomnessError, Token, TokenError};
+pub use traffic::Traffic;
+pub use write_half::{SendError, WriteHalf};

@@ -1,0 +1,544 @@
+//! Frames: a fixed header of 32 bytes and a payload whose layout it names.
+//!
+//! ```text
+//!  0  length    u32   bytes of the payload
+//!  4  kind      u16   what the frame says
+//!  6  encoding  u8    how the payload is laid out
+//!  7  flags     u8
+//!  8  clock     u64   the sender's clock
+//! 16  sender    u32   rank of the member the frame speaks of
+//! 20  shard     u32   which shard of the parameters
+//! 24  start     u64   first parameter (or row) the payload covers
+//! ```
+//!
+//! All numbers are little-endian. The version is agreed once, in the handshake.
+
+use bytemuck::{cast_slice, try_cast_slice};
+use thiserror::Error;
+
+#[cfg(not(target_endian = "little"))]
+compile_error!("numbers travel as they lie in memory, which must be little-endian");
+
+/// Bytes of a frame's header.
+pub const HEADER_BYTES: usize = 32;
+
+/// What a frame says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u16)]
+pub enum Kind {
+    /// A member asks to take part.
+    Join = 1,
+    /// The answer to `Join`: where the state is.
+    Welcome = 2,
+    /// A member takes its leave; its absence is no fault.
+    Leave = 3,
+    /// The sender is alive; nothing else.
+    Heartbeat = 4,
+    /// The sender cannot go on, and says why.
+    Fault = 5,
+    /// An additive update of a range or of rows.
+    Push = 6,
+    /// Asks for parameters at least as fresh as `clock`.
+    Pull = 7,
+    /// Parameters, as of `clock`.
+    Parameters = 8,
+    /// A member's clock has advanced to `clock`.
+    Clock = 9,
+    /// Asks for a checkpoint as of `clock`.
+    Checkpoint = 10,
+    /// A checkpoint was written, or not.
+    Saved = 11,
+    /// The run ends.
+    Stop = 12,
+    /// A part of an all-reduce; `clock` counts the operations, `start` the
+    /// parts.
+    Reduce = 13,
+    /// Events and timings for the record.
+    Record = 14,
+    /// Who takes part, and where they listen.
+    Roster = 15,
+}
+
+impl Kind {
+    /// Every kind.
+    pub const ALL: [Self; 15] = [
+        Self::Join,
+        Self::Welcome,
+        Self::Leave,
+        Self::Heartbeat,
+        Self::Fault,
+        Self::Push,
+        Self::Pull,
+        Self::Parameters,
+        Self::Clock,
+        Self::Checkpoint,
+        Self::Saved,
+        Self::Stop,
+        Self::Reduce,
+        Self::Record,
+        Self::Roster,
+    ];
+
+    fn from_code(code: u16) -> Option<Self> {
+        let index = usize::from(code).checked_sub(1)?;
+        Self::ALL.get(index).copied()
+    }
+}
+
+/// How a payload is laid out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum Encoding {
+    /// Bytes that the kind interprets, or none.
+    Bytes = 0,
+    /// `f32` numbers from `start` on.
+    Dense = 1,
+    /// IEEE 754 half-precision numbers from `start` on.
+    Half = 2,
+    /// Whole rows: their number and width, their indices, their values.
+    Rows = 3,
+    /// Single numbers: indices relative to `start`, then as many values.
+    Sparse = 4,
+}
+
+impl Encoding {
+    fn from_code(code: u8) -> Option<Self> {
+        match code {
+            0 => Some(Self::Bytes),
+            1 => Some(Self::Dense),
+            2 => Some(Self::Half),
+            3 => Some(Self::Rows),
+            4 => Some(Self::Sparse),
+            _ => None,
+        }
+    }
+}
+
+/// Marks on a frame.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Flags(u8);
+
+impl Flags {
+    /// No mark.
+    pub const NONE: Self = Self(0);
+    /// The sender has no more of this kind for this clock.
+    pub const LAST: Self = Self(1);
+    /// The sender wants the parameters in return, as by a `Pull`: an update and
+    /// the question after it are one message.
+    pub const REPLY: Self = Self(2);
+
+    const KNOWN: u8 = 3;
+
+    /// Both marks.
+    #[must_use]
+    pub const fn and(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    /// Whether every mark of `other` is set.
+    pub const fn has(self, other: Self) -> bool {
+        self.0 & other.0 == other.0
+    }
+}
+
+/// What a frame says of itself, except what its payload implies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Header {
+    /// What the frame says.
+    pub kind: Kind,
+    /// Marks.
+    pub flags: Flags,
+    /// The sender's clock, or the clock the kind speaks of.
+    pub clock: u64,
+    /// Rank of the member that the frame speaks of; on a direct connection the
+    /// sender's, where the handshake has proven it already.
+    pub sender: u32,
+    /// Which shard of the parameters.
+    pub shard: u32,
+    /// First parameter, or first row, that the payload covers.
+    pub start: u64,
+}
+
+impl Header {
+    /// A header of `kind` with everything else zero.
+    pub const fn new(kind: Kind) -> Self {
+        Self {
+            kind,
+            flags: Flags::NONE,
+            clock: 0,
+            sender: 0,
+            shard: 0,
+            start: 0,
+        }
+    }
+
+    /// The same with this clock.
+    #[must_use]
+    pub const fn clock(self, clock: u64) -> Self {
+        Self { clock, ..self }
+    }
+
+    /// The same with these marks.
+    #[must_use]
+    pub const fn flags(self, flags: Flags) -> Self {
+        Self { flags, ..self }
+    }
+
+    /// The same from this rank.
+    #[must_use]
+    pub const fn sender(self, sender: u32) -> Self {
+        Self { sender, ..self }
+    }
+
+    /// The same for this shard, from this parameter or row on.
+    #[must_use]
+    pub const fn at(self, shard: u32, start: u64) -> Self {
+        Self {
+            shard,
+            start,
+            ..self
+        }
+    }
+
+    pub(crate) fn encode(&self, encoding: Encoding, length: u32) -> [u8; HEADER_BYTES] {
+        let mut bytes = [0; HEADER_BYTES];
+        bytes[0..4].copy_from_slice(&length.to_le_bytes());
+        bytes[4..6].copy_from_slice(&(self.kind as u16).to_le_bytes());
+        bytes[6] = encoding as u8;
+        bytes[7] = self.flags.0;
+        bytes[8..16].copy_from_slice(&self.clock.to_le_bytes());
+        bytes[16..20].copy_from_slice(&self.sender.to_le_bytes());
+        bytes[20..24].copy_from_slice(&self.shard.to_le_bytes());
+        bytes[24..32].copy_from_slice(&self.start.to_le_bytes());
+        bytes
+    }
+
+    pub(crate) fn decode(bytes: &[u8; HEADER_BYTES]) -> Result<Decoded, HeaderError> {
+        let kind = u16::from_le_bytes([bytes[4], bytes[5]]);
+        let flags = bytes[7];
+        if flags & !Flags::KNOWN != 0 {
+            return Err(HeaderError::UnknownFlags(flags));
+        }
+        Ok(Decoded {
+            length: word(bytes, 0),
+            encoding: Encoding::from_code(bytes[6])
+                .ok_or(HeaderError::UnknownEncoding(bytes[6]))?,
+            header: Self {
+                kind: Kind::from_code(kind).ok_or(HeaderError::UnknownKind(kind))?,
+                flags: Flags(flags),
+                clock: long(bytes, 8),
+                sender: word(bytes, 16),
+                shard: word(bytes, 20),
+                start: long(bytes, 24),
+            },
+        })
+    }
+}
+
+/// A header as it arrived.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Decoded {
+    pub(crate) header: Header,
+    pub(crate) encoding: Encoding,
+    pub(crate) length: u32,
+}
+
+/// Why bytes are no header.
+#[derive(Debug, Error, PartialEq, Eq)]
+pub enum HeaderError {
+    /// A kind of another version, or no frame at all.
+    #[error("unknown kind of frame {0}")]
+    UnknownKind(u16),
+    /// A payload layout of another version, or no frame at all.
+    #[error("unknown encoding {0} of a frame")]
+    UnknownEncoding(u8),
+    /// Marks of another version, or no frame at all.
+    #[error("unknown flags {0:#010b} on a frame")]
+    UnknownFlags(u8),
+}
+
+fn word(bytes: &[u8; HEADER_BYTES], at: usize) -> u32 {
+    u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes"))
+}
+
+fn long(bytes: &[u8; HEADER_BYTES], at: usize) -> u64 {
+    u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"))
+}
+
+/// A frame's payload: slices of the caller's when sending, of the connection's
+/// buffer when receiving.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Payload<'a> {
+    /// Bytes that the kind interprets, or none.
+    Bytes(&'a [u8]),
+    /// Consecutive numbers.
+    Dense(&'a [f32]),
+    /// Consecutive half-precision numbers, as their bits.
+    Half(&'a [u16]),
+    /// Whole rows of a matrix.
+    Rows {
+        /// Numbers in a row.
+        width: u32,
+        /// Which rows.
+        rows: &'a [u32],
+        /// `rows.len() * width` numbers.
+        values: &'a [f32],
+    },
+    /// Single numbers.
+    Sparse {
+        /// Where, relative to the header's `start`.
+        indices: &'a [u32],
+        /// As many numbers.
+        values: &'a [f32],
+    },
+}
+
+/// Why a payload contradicts its own layout.
+#[derive(Debug, Error, PartialEq, Eq)]
+pub enum PayloadError {
+    /// The length is no multiple of what the encoding holds.
+    #[error("{length} bytes are no payload of encoding {encoding:?}")]
+    Length {
+        /// The encoding.
+        encoding: Encoding,
+        /// The payload's length in bytes.
+        length: usize,
+    },
+    /// The numbers of rows, columns and values do not fit each other.
+    #[error("{values} values are not {rows} rows of {width}")]
+    Shape {
+        /// How many rows are named.
+        rows: usize,
+        /// Numbers in each.
+        width: u32,
+        /// How many numbers there are.
+        values: usize,
+    },
+    /// The payload exceeds the 4 GiB that a length can name.
+    #[error("{0} bytes exceed a frame")]
+    TooLong(usize),
+}
+
+/// Rows begin with their number and their width.
+const ROWS_PREFIX: usize = 8;
+
+impl<'a> Payload<'a> {
+    /// No payload.
+    pub const NONE: Payload<'static> = Payload::Bytes(&[]);
+
+    /// How the payload is laid out.
+    pub fn encoding(&self) -> Encoding {
+        match self {
+            Self::Bytes(_) => Encoding::Bytes,
+            Self::Dense(_) => Encoding::Dense,
+            Self::Half(_) => Encoding::Half,
+            Self::Rows { .. } => Encoding::Rows,
+            Self::Sparse { .. } => Encoding::Sparse,
+        }
+    }
+
+    /// The payload as it travels, or what it contradicts.
+    pub(crate) fn parts(self) -> Result<Parts<'a>, PayloadError> {
+        let (prefix, slices): (Option<[u32; 2]>, [&'a [u8]; 2]) = match self {
+            Self::Bytes(bytes) => (None, [bytes, &[]]),
+            Self::Dense(values) => (None, [cast_slice(values), &[]]),
+            Self::Half(values) => (None, [cast_slice(values), &[]]),
+            Self::Rows {
+                width,
+                rows,
+                values,
+            } => {
+                check_shape(rows.len(), width, values.len())?;
+                let count = u32::try_from(rows.len())
+                    .map_err(|_| PayloadError::TooLong(rows.len().saturating_mul(4)))?;
+                (Some([count, width]), [cast_slice(rows), cast_slice(values)])
+            }
+            Self::Sparse { indices, values } => {
+                check_shape(indices.len(), 1, values.len())?;
+                (None, [cast_slice(indices), cast_slice(values)])
+            }
+        };
+        let prefix_bytes = if prefix.is_some() { ROWS_PREFIX } else { 0 };
+        let total = prefix_bytes + slices[0].len() + slices[1].len();
+        Ok(Parts {
+            encoding: self.encoding(),
+            length: u32::try_from(total).map_err(|_| PayloadError::TooLong(total))?,
+            prefix,
+            slices,
+        })
+    }
+
+    /// The payload of `length` bytes at the beginning of `words`.
+    pub(crate) fn view(
+        encoding: Encoding,
+        words: &'a [u32],
+        length: usize,
+    ) -> Result<Self, PayloadError> {
+        let odd = || PayloadError::Length { encoding, length };
+        let bytes = &cast_slice::<u32, u8>(words)[..length];
+        let whole_words = || {
+            if length.is_multiple_of(4) {
+                Ok(&words[..length / 4])
+            } else {
+                Err(odd())
+            }
+        };
+        match encoding {
+            Encoding::Bytes => Ok(Self::Bytes(bytes)),
+            Encoding::Dense => Ok(Self::Dense(cast_slice(whole_words()?))),
+            Encoding::Half => try_cast_slice(bytes).map(Self::Half).map_err(|_| odd()),
+            Encoding::Rows => {
+                let words = whole_words()?;
+                let &[count, width, ref rest @ ..] = words else {
+                    return Err(odd());
+                };
+                let count = count as usize;
+                let (rows, values) = rest.split_at_checked(count).ok_or_else(odd)?;
+                check_shape(count, width, values.len())?;
+                Ok(Self::Rows {
+                    width,
+                    rows,
+                    values: cast_slice(values),
+                })
+            }
+            Encoding::Sparse => {
+                let words = whole_words()?;
+                if !words.len().is_multiple_of(2) {
+                    return Err(odd());
+                }
+                let (indices, values) = words.split_at(words.len() / 2);
+                Ok(Self::Sparse {
+                    indices,
+                    values: cast_slice(values),
+                })
+            }
+        }
+    }
+}
+
+fn check_shape(rows: usize, width: u32, values: usize) -> Result<(), PayloadError> {
+    if rows.checked_mul(width as usize) == Some(values) {
+        Ok(())
+    } else {
+        Err(PayloadError::Shape {
+            rows,
+            width,
+            values,
+        })
+    }
+}
+
+/// A payload cut into what a vectored write takes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Parts<'a> {
+    pub(crate) encoding: Encoding,
+    pub(crate) length: u32,
+    pub(crate) prefix: Option<[u32; 2]>,
+    pub(crate) slices: [&'a [u8]; 2],
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// A header's bytes as documented, against every field's place.
+    #[test]
+    fn the_header_lies_as_documented() {
+        let header = Header::new(Kind::Push)
+            .flags(Flags::LAST.and(Flags::REPLY))
+            .clock(0x0807_0605_0403_0201)
+            .sender(0x1413_1211)
+            .at(0x2423_2221, 0x3837_3635_3433_3231);
+        let expected: [u8; 32] = [
+            0x44, 0x43, 0x42, 0x41, 6, 0, 3, 3, 1, 2, 3, 4, 5, 6, 7, 8, 0x11, 0x12, 0x13, 0x14,
+            0x21, 0x22, 0x23, 0x24, 0x31, 0x32, 0x33, 0x34, 0x35, 0x36, 0x37, 0x38,
+        ];
+        assert_eq!(header.encode(Encoding::Rows, 0x4142_4344), expected);
+    }
+
+    #[test]
+    fn kinds_are_numbered_in_order() {
+        for (index, kind) in Kind::ALL.into_iter().enumerate() {
+            assert_eq!(kind as usize, index + 1);
+        }
+        assert_eq!(Kind::from_code(0), None);
+        assert_eq!(Kind::from_code(16), None);
+    }
+
+    #[test]
+    fn what_another_version_would_send_is_refused() {
+        let good = Header::new(Kind::Clock).encode(Encoding::Bytes, 0);
+        let with = |at: usize, value: u8| {
+            let mut bytes = good;
+            bytes[at] = value;
+            Header::decode(&bytes)
+        };
+        assert!(with(4, 9).is_ok());
+        assert_eq!(with(4, 200), Err(HeaderError::UnknownKind(200)));
+        assert_eq!(with(6, 5), Err(HeaderError::UnknownEncoding(5)));
+        assert_eq!(with(7, 4), Err(HeaderError::UnknownFlags(4)));
+    }
+
+    fn check_refused(encoding: Encoding, words: &[u32], length: usize) {
+        assert!(
+            Payload::view(encoding, words, length).is_err(),
+            "{encoding:?} {words:?}"
+        );
+    }
+
+    #[test]
+    fn payloads_that_contradict_themselves_are_refused() {
+        check_refused(Encoding::Dense, &[0, 0], 5);
+        check_refused(Encoding::Half, &[0], 3);
+        check_refused(Encoding::Sparse, &[0, 0, 0], 12);
+        check_refused(Encoding::Rows, &[1], 4);
+        // Two rows of three need two indices and six numbers.
+        check_refused(Encoding::Rows, &[2, 3, 0, 1, 9, 9, 9, 9, 9], 36);
+        check_refused(Encoding::Rows, &[u32::MAX, u32::MAX, 0], 12);
+        let wrong = Payload::Rows {
+            width: 2,
+            rows: &[1],
+            values: &[0.0],
+        };
+        assert_eq!(
+            wrong.parts().err(),
+            Some(PayloadError::Shape {
+                rows: 1,
+                width: 2,
+                values: 1
+            })
+        );
+    }
+
+    fn headers() -> impl Strategy<Value = Header> {
+        (
+            0..Kind::ALL.len(),
+            0..=Flags::KNOWN,
+            any::<(u64, u32, u32, u64)>(),
+        )
+            .prop_map(|(kind, flags, (clock, sender, shard, start))| Header {
+                kind: Kind::ALL[kind],
+                flags: Flags(flags),
+                clock,
+                sender,
+                shard,
+                start,
+            })
+    }
+
+    proptest! {
+        #[test]
+        fn a_header_survives_the_wire(header in headers(), length: u32) {
+            let decoded = Header::decode(&header.encode(Encoding::Sparse, length)).unwrap();
+            prop_assert_eq!(decoded, Decoded { header, encoding: Encoding::Sparse, length });
+        }
+
+        #[test]
+        fn no_bytes_make_decoding_panic(bytes: [u8; HEADER_BYTES], words: Vec<u32>, cut in 0usize..4, code in 0u8..5) {
+            let _ = Header::decode(&bytes);
+            let length = (words.len() * 4).saturating_sub(cut);
+            let _ = Payload::view(Encoding::from_code(code).unwrap(), &words, length);
+        }
+    }
+}

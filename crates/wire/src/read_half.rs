@@ -1,0 +1,488 @@
+//! Receiving frames.
+
+use std::io;
+use std::os::fd::AsFd;
+use std::sync::Arc;
+
+use bytemuck::cast_slice_mut;
+use thiserror::Error;
+
+use crate::deadline::{Deadline, now};
+use crate::frame::{
+    Decoded, Encoding, HEADER_BYTES, Header, HeaderError, Kind, Payload, PayloadError,
+};
+use crate::member::Member;
+use crate::socket::{self, Ready};
+use crate::stream::{Patience, Stream, WaitError};
+use crate::traffic::{Counters, Traffic};
+
+/// The receiving half of a connection.
+///
+/// A frame arrives either in the half's own buffer, which grows with what
+/// really arrives and is used again, or straight in the caller's slice.
+#[derive(Debug)]
+pub struct ReadHalf {
+    pub(crate) stream: Arc<Stream>,
+    pub(crate) counters: Arc<Counters>,
+    peer: Member,
+    frame_limit: u32,
+    staged: Staged,
+    current: Option<Arriving>,
+    body: Vec<u32>,
+    /// Whether the last attempt found nothing more to read.
+    drained: bool,
+    broken: bool,
+}
+
+/// Why no frame was received.
+#[derive(Debug, Error)]
+pub enum ReceiveError {
+    /// The peer closed the connection between two frames, or it was closed
+    /// here.
+    #[error("the connection is closed")]
+    Closed,
+    /// The connection ended within a frame: the peer died or was cut off.
+    #[error("the connection ended within a frame, {missing} bytes before its end")]
+    Truncated {
+        /// Bytes of the header or of the payload that are missing.
+        missing: usize,
+    },
+    /// Nothing, or not all of a frame, arrived in time. What has arrived is
+    /// kept; a later call goes on.
+    #[error("no frame arrived in time")]
+    TimedOut,
+    /// The frame is longer than the limit; nothing was allocated for it.
+    #[error("a frame of {length} bytes exceeds the limit of {limit}")]
+    TooLong {
+        /// The length the peer announced.
+        length: u32,
+        /// The limit.
+        limit: u32,
+    },
+    /// The bytes are no frame.
+    #[error(transparent)]
+    Header(#[from] HeaderError),
+    /// The frame is not the one that is due.
+    #[error("a frame {found:?} of {bytes} bytes came where {due:?} of {due_bytes} was due")]
+    Unexpected {
+        /// The kind that came.
+        found: Kind,
+        /// Its payload's length.
+        bytes: usize,
+        /// The kind that was due.
+        due: Kind,
+        /// The payload's length that was due.
+        due_bytes: usize,
+    },
+    /// The connection failed.
+    #[error("the connection failed")]
+    Io(#[source] io::Error),
+}
+
+/// A frame in the half's buffer.
+#[derive(Clone, Copy, Debug)]
+pub struct Frame<'a> {
+    /// What the frame says of itself.
+    pub header: Header,
+    encoding: Encoding,
+    words: &'a [u32],
+    length: usize,
+}
+
+impl<'a> Frame<'a> {
+    /// The payload.
+    ///
+    /// # Errors
+    ///
+    /// The payload contradicts its own layout.
+    pub fn payload(&self) -> Result<Payload<'a>, PayloadError> {
+        Payload::view(self.encoding, self.words, self.length)
+    }
+
+    /// Bytes of the payload.
+    pub fn length(&self) -> usize {
+        self.length
+    }
+}
+
+/// A frame whose header has arrived.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Arriving {
+    pub(crate) decoded: Decoded,
+    /// Bytes of the payload that have arrived.
+    pub(crate) filled: usize,
+}
+
+impl Arriving {
+    pub(crate) fn length(&self) -> usize {
+        self.decoded.length as usize
+    }
+}
+
+impl ReadHalf {
+    pub(crate) fn new(
+        stream: Arc<Stream>,
+        counters: Arc<Counters>,
+        peer: Member,
+        frame_limit: u32,
+    ) -> Self {
+        Self {
+            stream,
+            counters,
+            peer,
+            frame_limit,
+            staged: Staged::default(),
+            current: None,
+            body: Vec::new(),
+            drained: false,
+            broken: false,
+        }
+    }
+
+    /// Who is at the other end, as the handshake has proven.
+    pub fn peer(&self) -> Member {
+        self.peer
+    }
+
+    /// What the connection carried so far, both ways.
+    pub fn traffic(&self) -> Traffic {
+        self.counters.snapshot()
+    }
+
+    /// Takes what has arrived and returns the next frame if it is complete.
+    /// Never waits: a server serves many connections from one thread by this
+    /// and [`wait_any`].
+    ///
+    /// # Errors
+    ///
+    /// See [`ReceiveError`]; after any error but `TimedOut` the connection is
+    /// of no further use.
+    pub fn try_receive(&mut self) -> Result<Option<Frame<'_>>, ReceiveError> {
+        self.drained = !self.advance()?;
+        if self.drained {
+            return Ok(None);
+        }
+        Ok(Some(self.take_frame()))
+    }
+
+    /// Waits for the next frame.
+    ///
+    /// # Errors
+    ///
+    /// See [`ReceiveError`]; after any error but `TimedOut` the connection is
+    /// of no further use.
+    pub fn receive(&mut self, deadline: Deadline) -> Result<Frame<'_>, ReceiveError> {
+        let begun = now();
+        self.drained = false;
+        let mut patience = self.stream.patience(deadline);
+        while !self.advance()? {
+            self.pause(&mut patience, deadline)?;
+        }
+        self.counters.waited_to_receive(now() - begun);
+        Ok(self.take_frame())
+    }
+
+    /// Waits for a dense frame of `kind` with exactly `values.len()` numbers,
+    /// and has them arrive in `values` without a copy in between (but for what
+    /// came along with the header).
+    ///
+    /// # Errors
+    ///
+    /// See [`ReceiveError`]; another frame than the one due is `Unexpected`.
+    /// After any error, `TimedOut` included, `values` may be partly written
+    /// and the connection is of no further use.
+    pub fn receive_into(
+        &mut self,
+        kind: Kind,
+        values: &mut [f32],
+        deadline: Deadline,
+    ) -> Result<Header, ReceiveError> {
+        let begun = now();
+        self.drained = false;
+        let mut patience = self.stream.patience(deadline);
+        let arriving = loop {
+            match self.advance_header()? {
+                Some(arriving) => break arriving,
+                None => self.pause(&mut patience, deadline)?,
+            }
+        };
+        let bytes: &mut [u8] = cast_slice_mut(values);
+        self.check_due(&arriving, kind, bytes.len())?;
+        let mut filled = arriving.filled;
+        while !self.fill(bytes, &mut filled)? {
+            if let Err(error) = self.pause(&mut patience, deadline) {
+                return Err(self.give_up(error));
+            }
+        }
+        self.counters.waited_to_receive(now() - begun);
+        self.finish_frame();
+        Ok(arriving.decoded.header)
+    }
+
+    pub(crate) fn check_due(
+        &mut self,
+        arriving: &Arriving,
+        due: Kind,
+        due_bytes: usize,
+    ) -> Result<(), ReceiveError> {
+        let decoded = &arriving.decoded;
+        if decoded.header.kind == due
+            && decoded.encoding == Encoding::Dense
+            && arriving.length() == due_bytes
+            && arriving.filled == 0
+        {
+            return Ok(());
+        }
+        let error = ReceiveError::Unexpected {
+            found: decoded.header.kind,
+            bytes: arriving.length(),
+            due,
+            due_bytes,
+        };
+        Err(self.give_up(error))
+    }
+
+    fn pause(&self, patience: &mut Patience, deadline: Deadline) -> Result<(), ReceiveError> {
+        if deadline.has_passed() {
+            return Err(ReceiveError::TimedOut);
+        }
+        patience
+            .pause(&[(self.stream.as_fd(), Ready::Read)])
+            .map_err(|error| match error {
+                WaitError::TimedOut => ReceiveError::TimedOut,
+                WaitError::Io(error) => ReceiveError::Io(error),
+            })
+    }
+
+    /// Reads what there is of the next frame; says whether it is complete.
+    fn advance(&mut self) -> Result<bool, ReceiveError> {
+        let Some(mut arriving) = self.advance_header()? else {
+            return Ok(false);
+        };
+        let length = arriving.length();
+        let mut body = std::mem::take(&mut self.body);
+        let complete = loop {
+            grow(&mut body, arriving.filled, length);
+            let room = length.min(body.len() * 4);
+            let bytes = &mut cast_slice_mut::<u32, u8>(&mut body)[..room];
+            match self.fill(bytes, &mut arriving.filled) {
+                Ok(true) if arriving.filled < length => {}
+                other => break other,
+            }
+        };
+        self.body = body;
+        self.current = Some(arriving);
+        complete
+    }
+
+    fn take_frame(&mut self) -> Frame<'_> {
+        let Arriving { decoded, .. } = self.current.expect("the frame is complete");
+        self.finish_frame();
+        Frame {
+            header: decoded.header,
+            encoding: decoded.encoding,
+            words: &self.body,
+            length: decoded.length as usize,
+        }
+    }
+
+    pub(crate) fn finish_frame(&mut self) {
+        if let Some(arriving) = self.current.take() {
+            self.counters
+                .received((HEADER_BYTES + arriving.length()) as u64);
+        }
+    }
+
+    /// The frame that is arriving, once its header is here.
+    pub(crate) fn advance_header(&mut self) -> Result<Option<Arriving>, ReceiveError> {
+        if self.broken {
+            return Err(ReceiveError::Closed);
+        }
+        if let Some(arriving) = self.current {
+            return Ok(Some(arriving));
+        }
+        loop {
+            if let Some(bytes) = self.staged.take_header() {
+                let decoded = match Header::decode(&bytes) {
+                    Ok(decoded) => decoded,
+                    Err(error) => return Err(self.give_up(error.into())),
+                };
+                if decoded.length > self.frame_limit {
+                    return Err(self.give_up(ReceiveError::TooLong {
+                        length: decoded.length,
+                        limit: self.frame_limit,
+                    }));
+                }
+                let arriving = Arriving { decoded, filled: 0 };
+                self.current = Some(arriving);
+                return Ok(Some(arriving));
+            }
+            match self.staged.read_more(&self.stream) {
+                Ok(None) => return Ok(None),
+                Ok(Some(0)) => {
+                    let error = match self.staged.len() {
+                        0 => ReceiveError::Closed,
+                        some => ReceiveError::Truncated {
+                            missing: HEADER_BYTES - some,
+                        },
+                    };
+                    return Err(self.give_up(error));
+                }
+                Ok(Some(_)) => {}
+                Err(error) => {
+                    let cut = self.staged.len();
+                    return Err(self.give_up(lost(error, cut > 0, HEADER_BYTES - cut)));
+                }
+            }
+        }
+    }
+
+    /// Fills `bytes` from `filled` on with what there is of the payload; says
+    /// whether it is full.
+    pub(crate) fn fill(
+        &mut self,
+        bytes: &mut [u8],
+        filled: &mut usize,
+    ) -> Result<bool, ReceiveError> {
+        while *filled < bytes.len() {
+            let rest = &mut bytes[*filled..];
+            let staged = self.staged.take_into(rest);
+            if staged > 0 {
+                *filled += staged;
+                continue;
+            }
+            match self.stream.try_read(rest) {
+                Ok(None) => return Ok(false),
+                Ok(Some(0)) => {
+                    let missing = bytes.len() - *filled;
+                    return Err(self.give_up(ReceiveError::Truncated { missing }));
+                }
+                Ok(Some(count)) => *filled += count,
+                Err(error) => {
+                    let missing = bytes.len() - *filled;
+                    return Err(self.give_up(lost(error, true, missing)));
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    /// Ends the connection: after a broken frame nothing on it can be trusted.
+    pub(crate) fn give_up(&mut self, error: ReceiveError) -> ReceiveError {
+        self.broken = true;
+        self.current = None;
+        self.stream.shut_down();
+        error
+    }
+}
+
+/// A connection that the peer's death cut is closed or truncated, whichever
+/// way the system words it.
+fn lost(error: io::Error, within_frame: bool, missing: usize) -> ReceiveError {
+    match error.kind() {
+        io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe if within_frame => {
+            ReceiveError::Truncated { missing }
+        }
+        io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe => ReceiveError::Closed,
+        _ => ReceiveError::Io(error),
+    }
+}
+
+/// How much is allocated before any of a payload has arrived.
+const FIRST_GROWTH: usize = 1 << 20;
+
+/// Makes room for a payload of `length` bytes of which `filled` are here: never
+/// more than twice what has arrived, so that an announced length alone costs
+/// nothing.
+fn grow(body: &mut Vec<u32>, filled: usize, length: usize) {
+    let words = length.div_ceil(4);
+    if body.len() >= words || filled < body.len() * 4 {
+        return;
+    }
+    let target = words.min((2 * body.len()).max(FIRST_GROWTH / 4));
+    if body.is_empty() {
+        // Fresh from the system, where zeros cost nothing.
+        *body = vec![0; target];
+    } else {
+        body.resize(target, 0);
+    }
+}
+
+/// Waits until one of the connections may have something to receive; returns
+/// false when the deadline passes first. Spins first, as long as the most
+/// patient of them is set to.
+///
+/// What has arrived is then taken by [`ReadHalf::try_receive`] on each. A
+/// connection whose last `try_receive` brought a frame counts as having more.
+/// One that is closed is always ready: take it off the list.
+///
+/// # Errors
+///
+/// The system cannot wait.
+pub fn wait_any(halves: &[&ReadHalf], deadline: Deadline) -> io::Result<bool> {
+    if halves.iter().any(|half| !half.drained) {
+        return Ok(true);
+    }
+    let waits: Vec<_> = halves
+        .iter()
+        .map(|half| (half.stream.as_fd(), Ready::Read))
+        .collect();
+    let spin = halves.iter().map(|half| half.stream.spin()).max();
+    let spin = Deadline::after(spin.unwrap_or_default()).or_sooner(deadline);
+    while !spin.has_passed() {
+        if socket::wait(&waits, Deadline::PASSED)? {
+            return Ok(true);
+        }
+        std::thread::yield_now();
+    }
+    socket::wait(&waits, deadline)
+}
+
+/// Bytes read ahead: a header and a small payload arrive by one system call.
+#[derive(Debug)]
+struct Staged {
+    bytes: Box<[u8; STAGED_BYTES]>,
+    start: usize,
+    end: usize,
+}
+
+/// Room for control frames, yet little to copy of a large payload.
+const STAGED_BYTES: usize = 4096;
+
+impl Default for Staged {
+    fn default() -> Self {
+        Self {
+            bytes: Box::new([0; STAGED_BYTES]),
+            start: 0,
+            end: 0,
+        }
+    }
+}
+
+impl Staged {
+    fn len(&self) -> usize {
+        self.end - self.start
+    }
+
+    fn take_header(&mut self) -> Option<[u8; HEADER_BYTES]> {
+        let bytes = *self.bytes[self.start..self.end].first_chunk()?;
+        self.start += HEADER_BYTES;
+        Some(bytes)
+    }
+
+    fn take_into(&mut self, target: &mut [u8]) -> usize {
+        let count = self.len().min(target.len());
+        target[..count].copy_from_slice(&self.bytes[self.start..self.start + count]);
+        self.start += count;
+        count
+    }
+
+    fn read_more(&mut self, stream: &Stream) -> io::Result<Option<usize>> {
+        self.bytes.copy_within(self.start..self.end, 0);
+        self.end -= self.start;
+        self.start = 0;
+        let count = stream.try_read(&mut self.bytes[self.end..])?;
+        self.end += count.unwrap_or(0);
+        Ok(count)
+    }
+}

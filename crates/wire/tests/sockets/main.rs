@@ -1,0 +1,5 @@
+//! The wire over real sockets.
+
+mod door;
+mod frames;
+mod support;

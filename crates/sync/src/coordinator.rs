@@ -4,8 +4,8 @@ use paceline_model::WorkerId;
 
 use crate::member::Member;
 use crate::{
-    Action, Clock, LossCause, MemberView, Message, Presence, Receipt, Refusal, Sender, Settings,
-    Tally, Tick,
+    Action, Clock, LossCause, MemberView, Message, OnWorkerLoss, Presence, Receipt, Refusal,
+    Sender, Settings, Tally, Tick,
 };
 
 /// Decides for a group of workers who may go on and which updates count.
@@ -172,13 +172,16 @@ impl Coordinator {
         actions: &mut Vec<Action>,
     ) -> Result<Receipt, Refusal> {
         let member = self.hear(from, now)?;
-        if member.waiting.is_some_and(|waits| waits > clock) {
-            // A message from before the present wait, delayed on its way.
-            return Ok(Receipt::Heard);
+        match member.waiting {
+            // From before the present wait and delayed on its way, or repeated.
+            // A repetition must not change what `dynamic-ssp` decided.
+            Some(waits) if waits >= clock => {}
+            _ => {
+                member.waiting = Some(clock);
+                self.grant_more(from.worker, clock);
+                self.release(from.worker, None, actions);
+            }
         }
-        member.waiting = Some(clock);
-        self.grant_more(from.worker, clock);
-        self.release(from.worker, None, actions);
         Ok(Receipt::Heard)
     }
 
@@ -229,27 +232,44 @@ impl Coordinator {
 
     /// The caller knows that a worker is gone: its connection broke, its
     /// process ended. Nothing happens if that was not its present life.
-    pub fn disconnect(&mut self, who: Sender, actions: &mut Vec<Action>) {
+    pub fn disconnect(&mut self, who: Sender, now: Tick, actions: &mut Vec<Action>) {
         let current = self
             .place(who.worker)
             .is_ok_and(|member| member.admit(who).is_ok());
         if current {
-            self.lose(who.worker, LossCause::Disconnected, actions);
+            self.lose(who.worker, LossCause::Disconnected, now, actions);
         }
     }
 
-    /// Time passes: declares lost whoever was silent for too long.
+    /// Time passes: declares lost whoever was silent for too long, and asks
+    /// again for a replacement that did not join in time.
     pub fn tick(&mut self, now: Tick, actions: &mut Vec<Action>) {
+        let Settings {
+            failure_timeout,
+            join_timeout,
+            on_worker_loss,
+            ..
+        } = self.settings;
         for id in 0..self.settings.capacity {
-            let member = &self.members[id as usize];
-            let silent = now.since(member.heard);
-            let over = |limit: Option<u64>| limit.is_some_and(|limit| silent >= limit);
-            let cause = match member.presence {
-                Presence::Live if over(self.settings.failure_timeout) => LossCause::Silent,
-                Presence::Expected if over(self.settings.join_timeout) => LossCause::NeverJoined,
-                _ => continue,
+            let member = &mut self.members[id as usize];
+            let over = |since: Tick, limit: Option<u64>| {
+                limit.is_some_and(|limit| now.since(since) >= limit)
             };
-            self.lose(WorkerId(id), cause, actions);
+            match member.presence {
+                Presence::Live if over(member.heard, failure_timeout) => {
+                    self.lose(WorkerId(id), LossCause::Silent, now, actions);
+                }
+                Presence::Expected if over(member.heard, join_timeout) => {
+                    self.lose(WorkerId(id), LossCause::NeverJoined, now, actions);
+                }
+                Presence::Awaited
+                    if on_worker_loss == OnWorkerLoss::Replace
+                        && over(member.replacing_since, join_timeout) =>
+                {
+                    actions.push(member.replace(WorkerId(id), now));
+                }
+                _ => {}
+            }
         }
     }
 

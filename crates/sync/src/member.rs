@@ -27,6 +27,8 @@ pub(crate) struct Member {
     /// Whether it has started an iteration in its present life.
     pub(crate) started: bool,
     pub(crate) heard: Tick,
+    /// When a replacement was last asked for.
+    pub(crate) replacing_since: Tick,
     pub(crate) pace: Pace,
     /// Iterations below this clock were granted: under `dynamic-ssp` beyond the
     /// lower bound, elsewhere ahead of the worker's own clock.
@@ -114,6 +116,7 @@ impl Member {
             waiting: None,
             started: false,
             heard: now,
+            replacing_since: now,
             pace: Pace::default(),
             granted: Clock::ZERO,
             tally: Tally::default(),
@@ -222,6 +225,14 @@ impl Member {
             clock: self.next,
             doing: self.doing(),
             heard: self.heard,
+        }
+    }
+
+    pub(crate) fn replace(&mut self, worker: WorkerId, now: Tick) -> Action {
+        self.replacing_since = now;
+        Action::Replace {
+            worker,
+            incarnation: self.join_with(),
         }
     }
 

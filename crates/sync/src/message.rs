@@ -79,7 +79,10 @@ pub enum Action {
         /// When it was last heard of.
         heard: Tick,
     },
-    /// Start another process in the worker's place, in this life or a later one.
+    /// Start another process in the worker's place, in this life or a later
+    /// one, and end the former if it still runs. Asked again whenever nobody
+    /// joined within the join time-out; every server asks on its own, so ignore
+    /// it while the worker already runs in this life or a later one.
     Replace {
         /// The worker.
         worker: WorkerId,

@@ -4,7 +4,8 @@ use paceline_model::WorkerId;
 
 use crate::dynamic::extra_iterations;
 use crate::{
-    Action, Clock, Consistency, Coordinator, LossCause, OnWorkerLoss, Presence, StalenessRange,
+    Action, Clock, Consistency, Coordinator, LossCause, OnWorkerLoss, Presence, Sender,
+    StalenessRange, Tick,
 };
 
 impl Coordinator {
@@ -31,7 +32,13 @@ impl Coordinator {
     }
 
     /// A worker is lost.
-    pub(crate) fn lose(&mut self, worker: WorkerId, cause: LossCause, actions: &mut Vec<Action>) {
+    pub(crate) fn lose(
+        &mut self,
+        worker: WorkerId,
+        cause: LossCause,
+        now: Tick,
+        actions: &mut Vec<Action>,
+    ) {
         let policy = self.settings.on_worker_loss;
         let member = &mut self.members[worker.0 as usize];
         actions.push(member.lost(worker, cause));
@@ -39,10 +46,7 @@ impl Coordinator {
         member.presence = Presence::Awaited;
         match policy {
             OnWorkerLoss::Wait => {}
-            OnWorkerLoss::Replace => actions.push(Action::Replace {
-                worker,
-                incarnation: member.join_with(),
-            }),
+            OnWorkerLoss::Replace => actions.push(member.replace(worker, now)),
             OnWorkerLoss::Fail => actions.push(Action::Fail { worker }),
             OnWorkerLoss::Continue => {
                 member.presence = Presence::Absent;
@@ -143,7 +147,7 @@ impl Coordinator {
             member.granted = clock.plus(1);
         }
         actions.push(Action::Proceed {
-            to: crate::Sender {
+            to: Sender {
                 worker,
                 incarnation,
             },

@@ -91,7 +91,8 @@ impl Settings {
         self
     }
 
-    /// A worker of the start is lost if it has not joined after this long.
+    /// A worker of the start is lost if it has not joined after this long, and
+    /// a replacement that has not is asked for again.
     #[must_use]
     pub const fn join_timeout(mut self, length: u64) -> Self {
         self.join_timeout = Some(length);

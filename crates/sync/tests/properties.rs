@@ -208,7 +208,7 @@ fn feed(coordinator: &mut Coordinator, inputs: &[(u32, u32, u8, u64)]) -> Vec<Ac
             4 | 5 => Message::Read { clock },
             6 => Message::Leave,
             _ if number < 3 => {
-                coordinator.disconnect(from, &mut actions);
+                coordinator.disconnect(from, Tick(now), &mut actions);
                 continue;
             }
             _ => {

@@ -333,9 +333,14 @@ impl<'a> Simulation<'a> {
                     server.closed.push((clock.0, counted));
                     self.check_close(index, clock, counted);
                 }
-                Action::Replace { worker, .. } => {
-                    if !self.workers[worker.0 as usize].alive {
-                        self.agenda.after(10, Event::Restart(worker.0));
+                Action::Replace {
+                    worker,
+                    incarnation,
+                } => {
+                    // Every server asks; the first to do so is obeyed.
+                    let known = &self.workers[worker.0 as usize];
+                    if !known.alive || known.sender.incarnation < incarnation {
+                        self.new_life(worker.0);
                     }
                 }
                 Action::Fail { .. } => self.failed = true,
@@ -439,7 +444,7 @@ impl<'a> Simulation<'a> {
             return;
         };
         let bound = clock.0.saturating_sub(u64::from(most));
-        // No one who takes part at every server is further behind.
+        // Whoever takes part at every server has contributed as much.
         for other in &self.workers {
             let takes_part = other.alive
                 && other.clock.is_welcome()
@@ -450,8 +455,15 @@ impl<'a> Simulation<'a> {
                             && member.incarnation == Some(other.sender.incarnation)
                     })
                 });
+            // A new life repeats iterations that its former life contributed to
+            // before it died, where servers differ in how far that was.
+            let id = other.sender.worker.0;
+            let contributed = (other.clock.clock().0..bound).all(|clock| {
+                let counts = |server: &Server| server.ledger.contains(&(id, clock));
+                self.servers.iter().all(counts)
+            });
             assert!(
-                !takes_part || other.clock.clock().0 >= bound,
+                !takes_part || contributed,
                 "{worker} starts {clock} while {} is at {}: {:#?}",
                 other.sender.worker,
                 other.clock.clock(),

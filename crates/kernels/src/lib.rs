@@ -14,10 +14,12 @@
 
 mod activation;
 mod buffer;
+mod convert;
 mod descent;
 mod gemm;
 mod isa;
 mod kernels;
+mod lstm_cell;
 mod matrix;
 mod reduce;
 #[cfg(test)]
@@ -30,6 +32,7 @@ mod simd;
 mod softmax;
 mod sparse;
 mod team;
+mod update;
 #[cfg(target_arch = "x86_64")]
 #[expect(unsafe_code, reason = "the instructions of x86-64")]
 mod x86;
@@ -38,7 +41,9 @@ pub use buffer::AlignedBuffer;
 pub use gemm::{Finish, Start};
 pub use isa::Isa;
 pub use kernels::Kernels;
+pub use lstm_cell::LstmStep;
 pub use matrix::{Matrix, MatrixMut};
 pub use softmax::CrossEntropy;
 pub use sparse::{prefetch, sparse_axpy, sparse_dot, sparse_prefetch};
 pub use team::{Member, Team};
+pub use update::{AdamStep, Slope};

@@ -45,6 +45,16 @@ impl<'a> Matrix<'a> {
         }
     }
 
+    /// The first `columns` columns.
+    ///
+    /// # Panics
+    ///
+    /// If there are fewer.
+    pub fn narrowed(self, columns: usize) -> Self {
+        assert!(columns <= self.columns, "there are fewer columns");
+        Self { columns, ..self }
+    }
+
     /// How many rows there are.
     pub fn rows(&self) -> usize {
         self.rows

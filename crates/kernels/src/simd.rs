@@ -1,5 +1,7 @@
 //! Vectors of floats as the kernels see them.
 
+use crate::convert::{from_half, to_half};
+
 /// A vector width and its instructions.
 ///
 /// A value is a token: it exists only where the instructions do, so that
@@ -53,6 +55,10 @@ pub(crate) trait Simd: Copy {
     fn sum(self, a: Self::V) -> f32;
     /// The largest lane.
     fn largest(self, a: Self::V) -> f32;
+    /// Eight floats rounded to half precision.
+    fn eight_to_half(self, from: [f32; 8]) -> [u16; 8];
+    /// Eight half-precision floats, exactly.
+    fn eight_from_half(self, from: [u16; 8]) -> [f32; 8];
 }
 
 /// Four floats at a time without any particular instructions: compilers make
@@ -181,5 +187,15 @@ impl Simd for Portable {
     #[inline(always)]
     fn largest(self, a: [f32; 4]) -> f32 {
         a[0].max(a[1]).max(a[2].max(a[3]))
+    }
+
+    #[inline(always)]
+    fn eight_to_half(self, from: [f32; 8]) -> [u16; 8] {
+        from.map(to_half)
+    }
+
+    #[inline(always)]
+    fn eight_from_half(self, from: [u16; 8]) -> [f32; 8] {
+        from.map(from_half)
     }
 }

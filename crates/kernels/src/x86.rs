@@ -139,6 +139,29 @@ impl Simd for Avx2 {
             _mm_cvtss_f32(_mm_max_ss(two, _mm_shuffle_ps::<1>(two, two)))
         }
     }
+
+    #[inline(always)]
+    fn eight_to_half(self, from: [f32; 8]) -> [u16; 8] {
+        unsafe {
+            let halves =
+                _mm256_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(_mm256_loadu_ps(from.as_ptr()));
+            let mut to = [0; 8];
+            _mm_storeu_si128(to.as_mut_ptr().cast(), halves);
+            to
+        }
+    }
+
+    #[inline(always)]
+    fn eight_from_half(self, from: [u16; 8]) -> [f32; 8] {
+        unsafe {
+            let mut to = [0.0; 8];
+            _mm256_storeu_ps(
+                to.as_mut_ptr(),
+                _mm256_cvtph_ps(_mm_loadu_si128(from.as_ptr().cast())),
+            );
+            to
+        }
+    }
 }
 
 // SAFETY of every block below: as above.
@@ -225,6 +248,29 @@ impl Simd for Avx512 {
     #[inline(always)]
     fn largest(self, a: __m512) -> f32 {
         unsafe { _mm512_reduce_max_ps(a) }
+    }
+
+    #[inline(always)]
+    fn eight_to_half(self, from: [f32; 8]) -> [u16; 8] {
+        unsafe {
+            let halves =
+                _mm256_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(_mm256_loadu_ps(from.as_ptr()));
+            let mut to = [0; 8];
+            _mm_storeu_si128(to.as_mut_ptr().cast(), halves);
+            to
+        }
+    }
+
+    #[inline(always)]
+    fn eight_from_half(self, from: [u16; 8]) -> [f32; 8] {
+        unsafe {
+            let mut to = [0.0; 8];
+            _mm256_storeu_ps(
+                to.as_mut_ptr(),
+                _mm256_cvtph_ps(_mm_loadu_si128(from.as_ptr().cast())),
+            );
+            to
+        }
     }
 }
 

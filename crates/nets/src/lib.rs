@@ -13,15 +13,22 @@
 //! one shard of a batch on one thread; the trainer gives each thread a shard.
 
 mod batch;
+mod draw;
 mod gradient;
 mod layout;
 mod linear;
+mod mlp;
 mod model;
+mod recurrent;
 mod row_step;
+mod stack;
 
 pub use batch::{Batch, Csr, Inputs};
 pub use gradient::Gradient;
 pub use layout::{Layout, LayoutBuilder, Segment, SegmentKind};
 pub use linear::{DenseLinear, MarginLoss, SparseLinear, SparseSoftmax};
+pub use mlp::Mlp;
 pub use model::{Input, Model, Tally};
+pub use recurrent::{Cell, Reading, RecurrentClassifier, RecurrentShape, Sequence};
 pub use row_step::RowStep;
+pub use stack::Activation;

@@ -2,7 +2,7 @@ use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use paceline_data::{DataSet, shard};
-use paceline_kernels::{AlignedBuffer, Team};
+use paceline_kernels::{AlignedBuffer, Kernels, Team};
 use paceline_nets::{Gradient, Model, Tally};
 
 use crate::feed::Feed;
@@ -18,6 +18,7 @@ const EVALUATED_AT_ONCE: usize = 128;
 /// shares run in the threads' order: for a given number of threads every
 /// result is the same to the last bit.
 pub struct Compute {
+    kernels: Kernels,
     model: Arc<dyn Model>,
     team: Team,
     lanes: Vec<Mutex<Lane>>,
@@ -51,6 +52,7 @@ impl Compute {
             })
             .collect();
         Self {
+            kernels: Kernels::detect(),
             model,
             team: Team::new(threads),
             lanes,
@@ -159,6 +161,7 @@ impl Compute {
         flat.extend(optimizer.moments.iter_mut().map(|part| &mut part[..]));
         let portions = cut(flat, &bounds);
         let rule = optimizer.optimizer;
+        let kernels = self.kernels;
         let touched = &self.touched;
         self.team.run(|member| {
             let rank = member.rank();
@@ -168,7 +171,7 @@ impl Compute {
                     .iter()
                     .map(|part| &part.values()[range.clone()])
                     .collect();
-                rule.apply(step, weights, &slopes, moments);
+                rule.apply(kernels, step, weights, &slopes, moments);
             }
             let own = &touched[shard(touched.len(), threads, rank)];
             let (range, portion) = &mut *lock(&portions[threads + rank]);
@@ -179,7 +182,7 @@ impl Compute {
                 let weights = cells.next().expect("the parameters come first");
                 let mut moments: Vec<&mut [f32]> = cells.collect();
                 let slopes: Vec<&[f32]> = gradients.iter().map(|part| part.row(*row)).collect();
-                rule.apply(step, weights, &slopes, &mut moments);
+                rule.apply(kernels, step, weights, &slopes, &mut moments);
             }
         });
     }
@@ -200,18 +203,16 @@ impl Compute {
         let bounds: Vec<usize> = (0..threads)
             .map(|rank| register_shard(dense.len(), threads, rank).end)
             .collect();
+        let kernels = self.kernels;
         {
             let portions = cut(vec![&mut total[..table]], &bounds);
             self.team.run(|member| {
                 let (range, portion) = &mut *lock(&portions[member.rank()]);
-                let out = &mut *portion[0];
-                let (first, rest) = gradients.split_first().expect("a batch fills a lane");
-                out.copy_from_slice(&first.values()[range.clone()]);
-                for part in rest {
-                    for (sum, value) in out.iter_mut().zip(&part.values()[range.clone()]) {
-                        *sum += value;
-                    }
-                }
+                let shards: Vec<&[f32]> = gradients
+                    .iter()
+                    .map(|part| &part.values()[range.clone()])
+                    .collect();
+                kernels.sum_shards(portion[0], &shards);
             });
         }
         for row in &self.touched {

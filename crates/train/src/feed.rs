@@ -1,5 +1,5 @@
 use paceline_data::{DataSet, Features};
-use paceline_kernels::AlignedBuffer;
+use paceline_kernels::{AlignedBuffer, Kernels};
 use paceline_nets::{Batch, Csr, Input, Inputs};
 
 /// Memory into which the rows of one thread's share of a batch are gathered.
@@ -7,6 +7,7 @@ use paceline_nets::{Batch, Csr, Input, Inputs};
 /// Rows of bytes are widened here, so that a data set of images stays a quarter
 /// of its size and mostly in cache.
 pub(crate) struct Feed {
+    kernels: Kernels,
     dense: AlignedBuffer,
     ids: Vec<u32>,
     starts: Vec<usize>,
@@ -25,6 +26,7 @@ impl Feed {
             Input::Tokens { length, .. } => (0, rows * length),
         };
         Self {
+            kernels: Kernels::detect(),
             dense: AlignedBuffer::zeroed(dense),
             ids: vec![0; ids],
             starts: Vec::with_capacity(rows + 1),
@@ -48,9 +50,7 @@ impl Feed {
                     self.labels.push(labels[row as usize]);
                     let from = &values[row as usize * width..][..*width];
                     let to = &mut self.dense[place * width..][..*width];
-                    for (to, from) in to.iter_mut().zip(from) {
-                        *to = f32::from(*from) * scale;
-                    }
+                    self.kernels.widen(from, *scale, to);
                 }
                 Inputs::Dense {
                     values: &self.dense[..self.labels.len() * width],

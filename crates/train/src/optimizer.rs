@@ -1,7 +1,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use paceline_kernels::AlignedBuffer;
+use paceline_kernels::{AdamStep, AlignedBuffer, Kernels, Slope};
 
 /// How a gradient changes the parameters.
 ///
@@ -76,86 +76,40 @@ impl Optimizer {
     /// result depends on the number of shards but not on timing.
     pub(crate) fn apply(
         self,
+        kernels: Kernels,
         step: Step,
         parameters: &mut [f32],
         gradients: &[&[f32]],
         moments: &mut [&mut [f32]],
     ) {
-        match gradients {
-            [one] => self.apply_with(step, parameters, moments, |index| one[index]),
-            [one, two] => {
-                self.apply_with(step, parameters, moments, |index| one[index] + two[index])
-            }
-            many => self.apply_with(step, parameters, moments, |index| {
-                many.iter().map(|shard| shard[index]).sum()
-            }),
-        }
-    }
-
-    #[inline(always)]
-    fn apply_with(
-        self,
-        step: Step,
-        parameters: &mut [f32],
-        moments: &mut [&mut [f32]],
-        sum: impl Fn(usize) -> f32,
-    ) {
-        let Step {
-            rate,
-            decay,
-            shrink,
-            number,
-        } = step;
-        let gradient = |index: usize, weight: f32| shrink * sum(index) + decay * weight;
+        let rate = step.rate;
+        let slope = Slope {
+            shards: gradients,
+            shrink: step.shrink,
+            decay: step.decay,
+        };
         match (self, moments) {
-            (Self::Sgd, _) => {
-                for (index, weight) in parameters.iter_mut().enumerate() {
-                    *weight -= rate * gradient(index, *weight);
-                }
-            }
+            (Self::Sgd, []) => kernels.update_sgd(parameters, slope, rate),
             (Self::Momentum { beta }, [velocity]) => {
-                for (index, (weight, velocity)) in
-                    parameters.iter_mut().zip(velocity.iter_mut()).enumerate()
-                {
-                    *velocity = beta * *velocity + gradient(index, *weight);
-                    *weight -= rate * *velocity;
-                }
+                kernels.update_momentum(parameters, velocity, slope, rate, beta);
             }
             (Self::Nesterov { beta }, [velocity]) => {
-                for (index, (weight, velocity)) in
-                    parameters.iter_mut().zip(velocity.iter_mut()).enumerate()
-                {
-                    let slope = gradient(index, *weight);
-                    *velocity = beta * *velocity + slope;
-                    *weight -= rate * (slope + beta * *velocity);
-                }
+                kernels.update_nesterov(parameters, velocity, slope, rate, beta);
             }
             (Self::Adagrad, [squares]) => {
-                for (index, (weight, square)) in
-                    parameters.iter_mut().zip(squares.iter_mut()).enumerate()
-                {
-                    let slope = gradient(index, *weight);
-                    *square += slope * slope;
-                    *weight -= rate * slope / (square.sqrt() + EPSILON);
-                }
+                kernels.update_adagrad(parameters, squares, slope, rate, EPSILON);
             }
             (Self::Adam { beta1, beta2 }, [first, second]) => {
-                let number = i32::try_from(number).unwrap_or(i32::MAX);
-                let correction1 = 1.0 - f64::from(beta1).powi(number);
-                let correction2 = 1.0 - f64::from(beta2).powi(number);
-                let rate = (f64::from(rate) / correction1) as f32;
-                let root2 = correction2.sqrt() as f32;
-                for (index, ((weight, first), second)) in parameters
-                    .iter_mut()
-                    .zip(first.iter_mut())
-                    .zip(second.iter_mut())
-                    .enumerate()
-                {
-                    let slope = gradient(index, *weight);
-                    *first = beta1 * *first + (1.0 - beta1) * slope;
-                    *second = beta2 * *second + (1.0 - beta2) * slope * slope;
-                    *weight -= rate * *first / (second.sqrt() / root2 + EPSILON);
-                }
+                let power = i32::try_from(step.number).unwrap_or(i32::MAX);
+                let left = |beta: f32| 1.0 - f64::from(beta).powi(power);
+                let adam = AdamStep {
+                    rate: (f64::from(rate) / left(beta1)) as f32,
+                    root: left(beta2).sqrt() as f32,
+                    beta1,
+                    beta2,
+                    epsilon: EPSILON,
+                };
+                kernels.update_adam(parameters, first, second, slope, adam);
             }
             _ => unreachable!("an optimizer gets as many moments as it asks for"),
         }
@@ -321,7 +275,13 @@ mod tests {
                 shrink: 1.0,
                 number,
             };
-            optimizer.apply(step, &mut weight, &[&slope], &mut moments);
+            optimizer.apply(
+                Kernels::detect(),
+                step,
+                &mut weight,
+                &[&slope],
+                &mut moments,
+            );
         }
         weight[0]
     }
@@ -360,7 +320,13 @@ mod tests {
             shrink: 0.5,
             number: 1,
         };
-        Optimizer::Sgd.apply(step, &mut weight, &[&[1.0], &[2.0], &[3.0]], &mut []);
+        Optimizer::Sgd.apply(
+            Kernels::detect(),
+            step,
+            &mut weight,
+            &[&[1.0], &[2.0], &[3.0]],
+            &mut [],
+        );
         assert!((weight[0] - (2.0 - 0.5 * (0.5 * 6.0 + 0.1 * 2.0))).abs() < 1e-6);
     }
 }

@@ -2,7 +2,6 @@
 //! checkout. Sources and licences are in `data/`.
 
 use crate::error::OpenDataError;
-use crate::idx;
 use crate::open::image_set;
 use crate::source::Source;
 use crate::text::{Corpus, TextOptions};
@@ -35,11 +34,6 @@ pub(crate) fn mnist_files() -> [&'static Embedded; 4] {
     [&TRAIN_IMAGES, &TRAIN_LABELS, &TEST_IMAGES, &TEST_LABELS]
 }
 
-/// What determines the content of `tweets`.
-pub(crate) fn tweets_file() -> &'static Embedded {
-    &TWEETS
-}
-
 /// Unpacks MNIST, the two parts on two threads.
 pub(crate) fn mnist() -> Result<Split, OpenDataError> {
     std::thread::scope(|scope| {
@@ -59,13 +53,16 @@ fn images(images: &Embedded, labels: &Embedded) -> Result<DataSet, OpenDataError
 }
 
 pub(crate) fn tweets(options: &TextOptions) -> Result<Corpus, OpenDataError> {
-    tweets::read_rated(Source::embedded(TWEETS.name, TWEETS.bytes), options)
+    let mut corpus = Corpus::new(options);
+    let source = Source::embedded(TWEETS.name, TWEETS.bytes);
+    tweets::read_rated(source, options, &mut corpus)?;
+    Ok(corpus)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Features;
+    use crate::{Features, idx};
 
     #[test]
     fn mnist_has_its_rows_and_classes() {

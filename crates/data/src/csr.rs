@@ -164,10 +164,6 @@ impl Csr {
         self.width = self.width.max(width);
         self
     }
-
-    pub(crate) fn arrays(&self) -> (&Offsets, &Ids, &Floats) {
-        (&self.indptr, &self.indices, &self.values)
-    }
 }
 
 #[cfg(test)]

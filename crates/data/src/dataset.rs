@@ -329,7 +329,8 @@ impl Labels {
         &self.names
     }
 
-    pub(crate) fn ids(&self) -> &Ids {
+    /// The class of each row, in memory that can be shared.
+    pub fn ids(&self) -> &Ids {
         &self.values
     }
 }

@@ -109,6 +109,16 @@ impl OpenDataError {
     pub fn hint(&self) -> Option<Cow<'static, str>> {
         match self {
             Self::Malformed(malformed) => malformed.hint.clone(),
+            Self::Read { source, .. }
+                if matches!(
+                    source.kind(),
+                    io::ErrorKind::UnexpectedEof
+                        | io::ErrorKind::InvalidData
+                        | io::ErrorKind::InvalidInput
+                ) =>
+            {
+                Some(Cow::Borrowed("the archive is damaged or incomplete"))
+            }
             Self::UnknownDirectory { .. } => Some(Cow::Borrowed(
                 "a directory holds train-images-idx3-ubyte, train-labels-idx1-ubyte and the two t10k files; or x_train.npy, y_train.npy, x_test.npy, y_test.npy; or train.* and test.* in one format (csv, tsv, libsvm); each may end in .gz",
             )),

@@ -23,13 +23,7 @@ const TRUSTED_BYTES: usize = 1 << 26;
 
 pub(crate) fn read(source: &mut Source<'_>) -> Result<Idx, OpenDataError> {
     let mut magic = [0; 4];
-    let mut position = 0;
-    fill(
-        source,
-        &mut magic,
-        &mut position,
-        "an IDX header of 4 bytes",
-    )?;
+    source.fill(&mut magic, 0, "an IDX header of 4 bytes")?;
     let [0, 0, code, rank] = magic else {
         let what = Unexpected::new(
             "an IDX header, which begins with two zero bytes",
@@ -49,14 +43,9 @@ pub(crate) fn read(source: &mut Source<'_>) -> Result<Idx, OpenDataError> {
         return Err(source.malformed(what, Position::Byte(3)));
     }
     let mut dimensions = Vec::with_capacity(rank.into());
-    for _ in 0..rank {
+    for place in 1..=u64::from(rank) {
         let mut dimension = [0; 4];
-        fill(
-            source,
-            &mut dimension,
-            &mut position,
-            "the size of a dimension",
-        )?;
+        source.fill(&mut dimension, 4 * place, "the size of a dimension")?;
         dimensions.push(u32::from_be_bytes(dimension) as usize);
     }
     let size = dimensions
@@ -83,7 +72,8 @@ pub(crate) fn read(source: &mut Source<'_>) -> Result<Idx, OpenDataError> {
             "more bytes after them".into()
         };
         let what = Unexpected::new(format!("{size} values, as {dimensions:?} promise"), found);
-        let surplus = position + values.len().min(size) as u64;
+        let header = 4 + 4 * u64::from(rank);
+        let surplus = header + values.len().min(size) as u64;
         return Err(source.malformed(what, Position::Byte(surplus)));
     }
     Ok(Idx { dimensions, values })
@@ -118,26 +108,4 @@ impl Idx {
         );
         Err(source.malformed(what, Position::Byte(3)))
     }
-}
-
-fn fill(
-    source: &mut Source<'_>,
-    bytes: &mut [u8],
-    position: &mut u64,
-    expected: &'static str,
-) -> Result<(), OpenDataError> {
-    let mut filled = 0;
-    while filled < bytes.len() {
-        match source.read(&mut bytes[filled..]) {
-            Ok(0) => {
-                let what = Unexpected::new(expected, "the end of the file");
-                return Err(source.malformed(what, Position::Byte(*position + filled as u64)));
-            }
-            Ok(read) => filled += read,
-            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(source.failed(error)),
-        }
-    }
-    *position += filled as u64;
-    Ok(())
 }

@@ -14,13 +14,21 @@
 //! it downloads nothing. Labels are classes; there is no regression target.
 
 mod builtin;
+mod cache;
 mod chance;
+mod classes;
 mod csr;
+mod csv;
 mod dataset;
 mod error;
+mod files;
+mod format;
 mod idx;
+mod libsvm;
 mod lines;
 mod mapped;
+mod npy;
+mod number;
 mod open;
 mod options;
 mod order;
@@ -32,10 +40,13 @@ mod synthetic;
 mod text;
 mod tweets;
 
+pub use cache::{Cache, CacheError};
 pub use csr::{Csr, CsrError};
+pub use csv::{Columns, Header, LabelColumn};
 pub use dataset::{DataSet, Features, Labels, ShapeError, Split};
 pub use error::{Difference, Malformed, OpenDataError, Position};
-pub use open::open;
+pub use format::{Format, FormatError};
+pub use open::{open, open_noting};
 pub use options::Options;
 pub use order::{epoch_order, epoch_order_into, shard};
 pub use shared::{Bytes, Element, Floats, Ids, Offsets, Shared};

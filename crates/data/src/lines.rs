@@ -47,11 +47,6 @@ impl<'a> Lines<'a> {
         self.source.path().to_path_buf()
     }
 
-    /// The number of the line handed out last.
-    pub(crate) fn number(&self) -> u64 {
-        self.number
-    }
-
     /// The next line, or nothing at the end of the stream.
     pub(crate) fn next(&mut self) -> Result<Option<Line<'_>>, OpenDataError> {
         let mut searched = self.start;

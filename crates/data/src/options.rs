@@ -1,7 +1,11 @@
 //! How a data set is to be opened.
 
 use std::num::NonZeroUsize;
+use std::path::PathBuf;
 
+use crate::cache::Cache;
+use crate::csv::Columns;
+use crate::format::Format;
 use crate::split::Holdout;
 use crate::text::TextOptions;
 
@@ -15,6 +19,15 @@ pub struct Options {
     pub seed: u64,
     /// How texts become labels and features.
     pub text: TextOptions,
+    /// The format of a file; told by its name and its first line otherwise.
+    pub format: Option<Format>,
+    /// Where the labels are, for a file that holds features only; found beside
+    /// it otherwise.
+    pub labels: Option<PathBuf>,
+    /// How the columns of a CSV file are to be taken.
+    pub columns: Columns,
+    /// Where parsed files are kept for the next time; nowhere without it.
+    pub cache: Option<Cache>,
     /// How many threads may parse or generate. No result depends on it.
     pub threads: NonZeroUsize,
 }
@@ -25,6 +38,10 @@ impl Default for Options {
             holdout: Holdout::default(),
             seed: 1,
             text: TextOptions::default(),
+            format: None,
+            labels: None,
+            columns: Columns::default(),
+            cache: None,
             threads: std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN),
         }
     }

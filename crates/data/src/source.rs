@@ -63,6 +63,29 @@ impl<'a> Source<'a> {
         &self.path
     }
 
+    /// Fills the buffer with the bytes at a place, which are expected there.
+    pub(crate) fn fill(
+        &mut self,
+        buffer: &mut [u8],
+        position: u64,
+        expected: &'static str,
+    ) -> Result<(), OpenDataError> {
+        let mut filled = 0;
+        while filled < buffer.len() {
+            match self.reader.read(&mut buffer[filled..]) {
+                Ok(0) => {
+                    let what = Unexpected::new(expected, "the end of the file");
+                    let end = Position::Byte(position + filled as u64);
+                    return Err(self.malformed(what, end));
+                }
+                Ok(read) => filled += read,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(self.failed(error)),
+            }
+        }
+        Ok(())
+    }
+
     /// An error at a place in this stream.
     pub(crate) fn malformed(&self, what: Unexpected, position: Position) -> OpenDataError {
         what.at(&self.path, position).into()

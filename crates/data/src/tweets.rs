@@ -1,5 +1,6 @@
 //! Files of short texts with an opinion each.
 
+use crate::csv::field;
 use crate::error::{OpenDataError, Unexpected, excerpt};
 use crate::lines::Lines;
 use crate::source::Source;
@@ -9,10 +10,10 @@ use crate::text::{Corpus, Opinion, TextOptions, decode};
 pub(crate) fn read_rated(
     source: Source<'_>,
     options: &TextOptions,
-) -> Result<Corpus, OpenDataError> {
+    corpus: &mut Corpus,
+) -> Result<(), OpenDataError> {
     let mut lines = Lines::new(source);
     let path = lines.path();
-    let mut corpus = Corpus::new(options);
     while let Some(line) = lines.next()? {
         if line.bytes.is_empty() {
             continue;
@@ -36,7 +37,7 @@ pub(crate) fn read_rated(
             })?;
         corpus.push(&decode(text), Opinion { rating }, options);
     }
-    Ok(corpus)
+    Ok(())
 }
 
 /// Sentiment140 (Go, Bhayani and Huang 2009): polarity (0 negative, 2 neutral,
@@ -44,10 +45,10 @@ pub(crate) fn read_rated(
 pub(crate) fn read_sentiment140(
     source: Source<'_>,
     options: &TextOptions,
-) -> Result<Corpus, OpenDataError> {
+    corpus: &mut Corpus,
+) -> Result<(), OpenDataError> {
     let mut lines = Lines::new(source);
     let path = lines.path();
-    let mut corpus = Corpus::new(options);
     while let Some(line) = lines.next()? {
         if line.bytes.is_empty() {
             continue;
@@ -75,7 +76,7 @@ pub(crate) fn read_sentiment140(
         };
         corpus.push(&decode(text), Opinion { rating }, options);
     }
-    Ok(corpus)
+    Ok(())
 }
 
 /// Whether a line looks like one of Sentiment140.
@@ -93,63 +94,41 @@ pub(crate) fn is_rated(line: &[u8]) -> bool {
     matches!(fields[..], [id, rating, text] if number(id) && number(rating) && !number(text))
 }
 
-/// The fields of a line, separated by commas; quoted ones may hold commas, and
-/// quotes as pairs.
+/// The fields of a line, separated by commas.
 fn quoted_fields(line: &[u8]) -> Result<Vec<Vec<u8>>, (usize, Unexpected)> {
     let mut fields = Vec::with_capacity(6);
-    let mut at = 0;
-    loop {
-        let mut field = Vec::new();
-        if line.get(at) == Some(&b'"') {
-            let opening = at;
-            at += 1;
-            loop {
-                match (line.get(at), line.get(at + 1)) {
-                    (Some(b'"'), Some(b'"')) => {
-                        field.push(b'"');
-                        at += 2;
-                    }
-                    (Some(b'"'), _) => {
-                        at += 1;
-                        break;
-                    }
-                    (Some(byte), _) => {
-                        field.push(*byte);
-                        at += 1;
-                    }
-                    (None, _) => {
-                        let what = Unexpected::new("a closing quote", "the end of the line");
-                        return Err((opening, what));
-                    }
-                }
-            }
-        } else {
-            let end = memchr::memchr(b',', &line[at..]).map_or(line.len(), |comma| at + comma);
-            field.extend_from_slice(&line[at..end]);
-            at = end;
-        }
+    let mut next = Some(0);
+    while let Some(start) = next {
+        let (field, after) = field(line, start, b',')?;
         fields.push(field);
-        match line.get(at) {
-            None => return Ok(fields),
-            Some(b',') => at += 1,
-            Some(_) => {
-                let what = Unexpected::new("a comma after the quote", excerpt(&line[at..]));
-                return Err((at, what));
-            }
-        }
+        next = after;
     }
+    Ok(fields)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn rated(text: &[u8], words: &str) -> Result<Corpus, OpenDataError> {
+        let options: TextOptions = words.parse().unwrap();
+        let mut corpus = Corpus::new(&options);
+        read_rated(Source::embedded("tweets.txt", text), &options, &mut corpus)?;
+        Ok(corpus)
+    }
+
+    fn sentiment140(text: &[u8]) -> Result<Corpus, OpenDataError> {
+        let options = TextOptions::default();
+        let mut corpus = Corpus::new(&options);
+        read_sentiment140(Source::embedded("tweets.txt", text), &options, &mut corpus)?;
+        Ok(corpus)
+    }
+
     const SENTIMENT140: &[u8] = b"\"0\",\"1\",\"Mon Apr 06 22:19:45 PDT 2009\",\"NO_QUERY\",\"someone\",\"sad, \"\"very\"\" sad caf\xe9 :(\"\r\n\"4\",\"2\",\"d\",\"q\",\"u\",\"happy day :)\"\n\"2\",\"3\",\"d\",\"q\",\"u\",\"it is a day\"\n";
 
     #[test]
     fn sentiment140_is_read_with_its_quotes_and_its_latin_1() {
-        let options = TextOptions::default();
-        let corpus = read_sentiment140(Source::embedded("s", SENTIMENT140), &options).unwrap();
+        let corpus = sentiment140(SENTIMENT140).unwrap();
         assert_eq!(corpus.labels, [0, 1]);
         // `very` is a stop word.
         assert_eq!(corpus.words, ["sad", "café", "happy", "day"]);
@@ -158,33 +137,25 @@ mod tests {
 
     #[test]
     fn labels_can_come_from_emoticons() {
-        let options: TextOptions = "emoticon-labels".parse().unwrap();
         let text = b"1\t3\tbad :(\n2\t-3\tgood :)\n3\t1\tplain\n";
-        let corpus = read_rated(Source::embedded("s", text), &options).unwrap();
+        let corpus = rated(text, "emoticon-labels").unwrap();
         assert_eq!(corpus.labels, [0, 1]);
     }
 
     #[test]
     fn neutral_texts_are_dropped_or_a_class_of_their_own() {
         let text = b"1\t-2\tbad\n2\t0.3\tso\n3\t0\tso\n4\t2\tgood\n";
-        let labels = |words: &str| {
-            let options: TextOptions = words.parse().unwrap();
-            read_rated(Source::embedded("s", text), &options)
-                .unwrap()
-                .labels
-        };
+        let labels = |words: &str| rated(text, words).unwrap().labels;
         assert_eq!(labels(""), [0, 1, 1]);
         assert_eq!(labels("neutral-band=0.5"), [0, 1]);
         assert_eq!(labels("neutral-band=0.5,keep-neutral"), [0, 1, 1, 2]);
     }
 
-    fn message(text: &[u8], sentiment140: bool) -> String {
-        let options = TextOptions::default();
-        let source = Source::embedded("tweets.txt", text);
-        let read = if sentiment140 {
-            read_sentiment140(source, &options)
+    fn message(text: &[u8], is_sentiment140: bool) -> String {
+        let read = if is_sentiment140 {
+            sentiment140(text)
         } else {
-            read_rated(source, &options)
+            rated(text, "")
         };
         read.unwrap_err().to_string()
     }

@@ -14,6 +14,7 @@
 
 mod activation;
 mod buffer;
+mod conv;
 mod convert;
 mod descent;
 mod gemm;
@@ -38,6 +39,7 @@ mod update;
 mod x86;
 
 pub use buffer::AlignedBuffer;
+pub use conv::{ConvBackward, ConvForward, ConvPool, ConvShapeError, MapOrder};
 pub use gemm::{Finish, Start};
 pub use isa::Isa;
 pub use kernels::Kernels;

@@ -100,19 +100,6 @@ fn check(cells: usize, gates: &[f32], others: [&[f32]; 4]) {
     }
 }
 
-/// Calls `vector` for each whole vector of a row and once for what remains.
-#[inline(always)]
-fn each_vector<S: Simd>(cells: usize, mut vector: impl FnMut(usize, Option<usize>)) {
-    let mut at = 0;
-    while at + S::LANES <= cells {
-        vector(at, None);
-        at += S::LANES;
-    }
-    if at < cells {
-        vector(at, Some(cells - at));
-    }
-}
-
 /// # Safety
 /// `count`, or else a vector of floats is readable at `from`.
 #[inline(always)]
@@ -139,6 +126,9 @@ unsafe fn write<S: Simd>(simd: S, to: *mut f32, count: Option<usize>, value: S::
     }
 }
 
+// Vectors of a row are functions, not closures: only `#[inline(always)]` makes
+// them part of the caller that has the instructions.
+
 #[inline(always)]
 fn forward<S: Simd>(
     simd: S,
@@ -150,31 +140,67 @@ fn forward<S: Simd>(
     outputs: &mut [f32],
 ) {
     for (row, gates) in gates.chunks_exact_mut(4 * cells).enumerate() {
-        let gates = gates.as_mut_ptr();
         let from = row * cells;
-        each_vector::<S>(cells, |at, count| {
-            // SAFETY: `at` and the values that follow lie within a row of
-            // `cells` values, of which `gates` holds four and the others, as
-            // `check` made sure, one at `from`.
-            unsafe {
-                let [zi, zf, zg, zo] = [0, 1, 2, 3].map(|gate| gates.add(gate * cells + at));
-                let i = sigmoid(simd, read(simd, zi, count));
-                let f = sigmoid(simd, read(simd, zf, count));
-                let g = tanh(simd, read(simd, zg, count));
-                let o = sigmoid(simd, read(simd, zo, count));
-                let old = read(simd, before.as_ptr().add(from + at), count);
-                let state = simd.mul_add(f, old, simd.mul(i, g));
-                let flat = tanh(simd, state);
-                write(simd, zi, count, i);
-                write(simd, zf, count, f);
-                write(simd, zg, count, g);
-                write(simd, zo, count, o);
-                write(simd, states.as_mut_ptr().add(from + at), count, state);
-                write(simd, squashed.as_mut_ptr().add(from + at), count, flat);
-                let output = simd.mul(o, flat);
-                write(simd, outputs.as_mut_ptr().add(from + at), count, output);
+        let mut at = 0;
+        // SAFETY: `at` and the values that follow lie within a row of `cells`
+        // values, of which `gates` holds four and the others, as `check` made
+        // sure, one at `from`.
+        unsafe {
+            let vectors = Forward {
+                cells,
+                gates: gates.as_mut_ptr(),
+                before: before.as_ptr().add(from),
+                states: states.as_mut_ptr().add(from),
+                squashed: squashed.as_mut_ptr().add(from),
+                outputs: outputs.as_mut_ptr().add(from),
+            };
+            while at + S::LANES <= cells {
+                vectors.step(simd, at, None);
+                at += S::LANES;
             }
-        });
+            if at < cells {
+                vectors.step(simd, at, Some(cells - at));
+            }
+        }
+    }
+}
+
+/// One row on the way forward.
+struct Forward {
+    cells: usize,
+    gates: *mut f32,
+    before: *const f32,
+    states: *mut f32,
+    squashed: *mut f32,
+    outputs: *mut f32,
+}
+
+impl Forward {
+    /// # Safety
+    /// A vector, or `count` values, from `at` on lie within the row.
+    #[inline(always)]
+    unsafe fn step<S: Simd>(&self, simd: S, at: usize, count: Option<usize>) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let zi = self.gates.add(at);
+            let zf = zi.add(self.cells);
+            let zg = zf.add(self.cells);
+            let zo = zg.add(self.cells);
+            let i = sigmoid(simd, read(simd, zi, count));
+            let f = sigmoid(simd, read(simd, zf, count));
+            let g = tanh(simd, read(simd, zg, count));
+            let o = sigmoid(simd, read(simd, zo, count));
+            let old = read(simd, self.before.add(at), count);
+            let state = simd.mul_add(f, old, simd.mul(i, g));
+            let flat = tanh(simd, state);
+            write(simd, zi, count, i);
+            write(simd, zf, count, f);
+            write(simd, zg, count, g);
+            write(simd, zo, count, o);
+            write(simd, self.states.add(at), count, state);
+            write(simd, self.squashed.add(at), count, flat);
+            write(simd, self.outputs.add(at), count, simd.mul(o, flat));
+        }
     }
 }
 
@@ -188,40 +214,87 @@ fn backward<S: Simd>(
     output_slopes: &[f32],
     state_slopes: &mut [f32],
 ) {
-    let one = simd.splat(1.0);
-    // The derivatives of σ and tanh, by their values.
-    let sigmoid_slope = |y: S::V| simd.mul(y, simd.sub(one, y));
-    let tanh_slope = |y: S::V| simd.sub(one, simd.mul(y, y));
     for (row, gates) in gates.chunks_exact_mut(4 * cells).enumerate() {
-        let gates = gates.as_mut_ptr();
         let from = row * cells;
-        each_vector::<S>(cells, |at, count| {
-            // SAFETY: as in `forward`.
-            unsafe {
-                let [to_i, to_f, to_g, to_o] =
-                    [0, 1, 2, 3].map(|gate| gates.add(gate * cells + at));
-                let [i, f, g, o] = [to_i, to_f, to_g, to_o].map(|gate| read(simd, gate, count));
-                let old = read(simd, before.as_ptr().add(from + at), count);
-                let flat = read(simd, squashed.as_ptr().add(from + at), count);
-                let by_output = read(simd, output_slopes.as_ptr().add(from + at), count);
-                let carried = state_slopes.as_mut_ptr().add(from + at);
-                let by_state = simd.mul_add(
-                    simd.mul(by_output, o),
-                    tanh_slope(flat),
-                    read(simd, carried, count),
-                );
-                let by_i = simd.mul(simd.mul(by_state, g), sigmoid_slope(i));
-                let by_f = simd.mul(simd.mul(by_state, old), sigmoid_slope(f));
-                let by_g = simd.mul(simd.mul(by_state, i), tanh_slope(g));
-                let by_o = simd.mul(simd.mul(by_output, flat), sigmoid_slope(o));
-                write(simd, to_i, count, by_i);
-                write(simd, to_f, count, by_f);
-                write(simd, to_g, count, by_g);
-                write(simd, to_o, count, by_o);
-                write(simd, carried, count, simd.mul(by_state, f));
+        let mut at = 0;
+        // SAFETY: as in `forward`.
+        unsafe {
+            let vectors = Backward {
+                cells,
+                gates: gates.as_mut_ptr(),
+                before: before.as_ptr().add(from),
+                squashed: squashed.as_ptr().add(from),
+                output_slopes: output_slopes.as_ptr().add(from),
+                state_slopes: state_slopes.as_mut_ptr().add(from),
+            };
+            while at + S::LANES <= cells {
+                vectors.step(simd, at, None);
+                at += S::LANES;
             }
-        });
+            if at < cells {
+                vectors.step(simd, at, Some(cells - at));
+            }
+        }
     }
+}
+
+/// One row on the way back.
+struct Backward {
+    cells: usize,
+    gates: *mut f32,
+    before: *const f32,
+    squashed: *const f32,
+    output_slopes: *const f32,
+    state_slopes: *mut f32,
+}
+
+impl Backward {
+    /// # Safety
+    /// A vector, or `count` values, from `at` on lie within the row.
+    #[inline(always)]
+    unsafe fn step<S: Simd>(&self, simd: S, at: usize, count: Option<usize>) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let to_i = self.gates.add(at);
+            let to_f = to_i.add(self.cells);
+            let to_g = to_f.add(self.cells);
+            let to_o = to_g.add(self.cells);
+            let i = read(simd, to_i, count);
+            let f = read(simd, to_f, count);
+            let g = read(simd, to_g, count);
+            let o = read(simd, to_o, count);
+            let old = read(simd, self.before.add(at), count);
+            let flat = read(simd, self.squashed.add(at), count);
+            let by_output = read(simd, self.output_slopes.add(at), count);
+            let carried = self.state_slopes.add(at);
+            let by_state = simd.mul_add(
+                simd.mul(by_output, o),
+                tanh_slope(simd, flat),
+                read(simd, carried, count),
+            );
+            let by_i = simd.mul(simd.mul(by_state, g), sigmoid_slope(simd, i));
+            let by_f = simd.mul(simd.mul(by_state, old), sigmoid_slope(simd, f));
+            let by_g = simd.mul(simd.mul(by_state, i), tanh_slope(simd, g));
+            let by_o = simd.mul(simd.mul(by_output, flat), sigmoid_slope(simd, o));
+            write(simd, to_i, count, by_i);
+            write(simd, to_f, count, by_f);
+            write(simd, to_g, count, by_g);
+            write(simd, to_o, count, by_o);
+            write(simd, carried, count, simd.mul(by_state, f));
+        }
+    }
+}
+
+/// The derivative of σ, by its value.
+#[inline(always)]
+fn sigmoid_slope<S: Simd>(simd: S, y: S::V) -> S::V {
+    simd.mul(y, simd.sub(simd.splat(1.0), y))
+}
+
+/// The derivative of tanh, by its value.
+#[inline(always)]
+fn tanh_slope<S: Simd>(simd: S, y: S::V) -> S::V {
+    simd.sub(simd.splat(1.0), simd.mul(y, y))
 }
 
 #[cfg(test)]

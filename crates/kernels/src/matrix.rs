@@ -55,6 +55,11 @@ impl<'a> Matrix<'a> {
         Self { columns, ..self }
     }
 
+    /// The slice that holds the matrix.
+    pub fn values(&self) -> &'a [f32] {
+        self.values
+    }
+
     /// How many rows there are.
     pub fn rows(&self) -> usize {
         self.rows

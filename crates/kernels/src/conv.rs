@@ -1,0 +1,498 @@
+use crate::gemm::{Finish, Start};
+use crate::{AlignedBuffer, Kernels, Matrix, MatrixMut};
+
+/// A convolution with a square kernel, step one and no padding of its own,
+/// followed by max-pooling of two by two.
+///
+/// An image is a sequence of planes, one for each channel, whose rows begin
+/// [`ConvPool::input_stride`] values apart; what lies between the rows is zero.
+/// Where the convolution's rows or columns are odd in number, the last is left
+/// out, as pooling leaves it.
+///
+/// A bias is added and the activation applied after pooling: for a rising
+/// activation that gives the same outputs and gradients as before it, with a
+/// quarter of the work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ConvPool {
+    channels: usize,
+    maps: usize,
+    kernel: usize,
+    height: usize,
+    width: usize,
+    order: MapOrder,
+}
+
+/// How the pooled maps lie in memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MapOrder {
+    /// Map after map: what another convolution reads. Rows are padded with
+    /// zeros to whole registers. Weights are `maps × (channels · kernel²)`.
+    Planes,
+    /// Pixel after pixel, all maps of one together: what a fully connected
+    /// layer reads. Weights are `(channels · kernel²) × maps`, rows padded to
+    /// whole registers.
+    Pixels,
+}
+
+/// A shape that no convolution with pooling has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ConvShapeError {
+    /// Nothing to convolve.
+    #[error("a convolution needs at least one channel, one map and a kernel of one pixel")]
+    Empty,
+    /// No pooled pixel is left.
+    #[error(
+        "an image of {height} x {width} is too small for a kernel of {kernel} x {kernel} and pooling"
+    )]
+    TooSmall {
+        /// Rows of the image, padding included.
+        height: usize,
+        /// Columns of the image, padding included.
+        width: usize,
+        /// Rows and columns of the kernel.
+        kernel: usize,
+    },
+}
+
+/// Buffers of a batch on the way forward.
+#[derive(Debug)]
+pub struct ConvForward<'a> {
+    /// The images.
+    pub input: &'a [f32],
+    /// The kernels, in the order that [`MapOrder`] says.
+    pub weights: &'a [f32],
+    /// One value for each map.
+    pub bias: &'a [f32],
+    /// Receives the pooled maps.
+    pub pooled: &'a mut [f32],
+    /// Receives which of its four pixels each pooled value is.
+    pub choices: &'a mut [f32],
+}
+
+/// Buffers of a batch on the way back.
+#[derive(Debug)]
+pub struct ConvBackward<'a> {
+    /// The images, as on the way forward.
+    pub input: &'a [f32],
+    /// The kernels, as on the way forward.
+    pub weights: &'a [f32],
+    /// What the way forward chose.
+    pub choices: &'a [f32],
+    /// The gradient at the pooled maps, before the activation; zero in padding.
+    pub slope: &'a [f32],
+    /// Receives the gradient of the kernels.
+    pub weight_gradient: &'a mut [f32],
+    /// Receives the gradient of the bias.
+    pub bias_gradient: &'a mut [f32],
+    /// Receives the gradient of the images, if wanted, laid out as they are.
+    pub input_gradient: Option<&'a mut [f32]>,
+}
+
+impl ConvPool {
+    /// The convolution of images of `channels` planes of `height × width`,
+    /// padding included, with `maps` kernels of `kernel × kernel`.
+    ///
+    /// # Errors
+    ///
+    /// If nothing is left after it.
+    pub fn new(
+        channels: usize,
+        maps: usize,
+        kernel: usize,
+        [height, width]: [usize; 2],
+        order: MapOrder,
+    ) -> Result<Self, ConvShapeError> {
+        if channels == 0 || maps == 0 || kernel == 0 {
+            return Err(ConvShapeError::Empty);
+        }
+        if height.min(width) < kernel + 1 {
+            return Err(ConvShapeError::TooSmall {
+                height,
+                width,
+                kernel,
+            });
+        }
+        Ok(Self {
+            channels,
+            maps,
+            kernel,
+            height,
+            width,
+            order,
+        })
+    }
+
+    /// Values from one row of an image to the next.
+    pub fn input_stride(&self) -> usize {
+        match self.order {
+            // Whole registers of pixels are read, beginning at each pixel of
+            // the kernel's row.
+            MapOrder::Planes => {
+                ((2 * self.pooled_width()).next_multiple_of(2 * AlignedBuffer::LANES) + self.kernel
+                    - 1)
+                .next_multiple_of(8)
+                .max(self.width.next_multiple_of(8))
+            }
+            MapOrder::Pixels => AlignedBuffer::padded(self.width),
+        }
+    }
+
+    /// Values of an image.
+    pub fn input_len(&self) -> usize {
+        self.channels * self.height * self.input_stride()
+    }
+
+    /// Rows of a pooled map.
+    pub fn pooled_height(&self) -> usize {
+        (self.height - self.kernel).div_ceil(2)
+    }
+
+    /// Columns of a pooled map.
+    pub fn pooled_width(&self) -> usize {
+        (self.width - self.kernel).div_ceil(2)
+    }
+
+    /// Values from one row of a pooled map to the next, or, by pixels, from one
+    /// pixel to the next.
+    pub fn pooled_stride(&self) -> usize {
+        match self.order {
+            MapOrder::Planes => AlignedBuffer::padded(self.pooled_width()),
+            MapOrder::Pixels => self.maps,
+        }
+    }
+
+    /// Values of an image's pooled maps, of their choices, and of their slopes.
+    pub fn pooled_len(&self) -> usize {
+        match self.order {
+            MapOrder::Planes => self.maps * self.pooled_height() * self.pooled_stride(),
+            MapOrder::Pixels => self.pooled_height() * self.pooled_width() * self.maps,
+        }
+    }
+
+    /// Rows, columns and stride of the matrix of weights.
+    pub fn weight_shape(&self) -> [usize; 3] {
+        match self.order {
+            MapOrder::Planes => [self.maps, self.taps(), self.taps()],
+            MapOrder::Pixels => [self.taps(), self.maps, AlignedBuffer::padded(self.maps)],
+        }
+    }
+
+    /// Multiplications and additions of one image on the way forward.
+    pub fn flops(&self) -> usize {
+        2 * self.pixels() * self.taps() * self.maps
+    }
+
+    /// Scratch values that a call needs, for any number of images.
+    pub fn scratch_len(&self) -> usize {
+        let columns = AlignedBuffer::padded(self.pixels() * self.taps());
+        let maps = AlignedBuffer::padded(self.pixels() * AlignedBuffer::padded(self.maps));
+        2 * columns + maps
+    }
+
+    /// Weights of one map.
+    pub(crate) fn taps(&self) -> usize {
+        self.channels * self.kernel * self.kernel
+    }
+
+    /// Pixels of a map before pooling, those left out not counted.
+    fn pixels(&self) -> usize {
+        4 * self.pooled_height() * self.pooled_width()
+    }
+
+    fn weight_len(&self) -> usize {
+        let [rows, columns, stride] = self.weight_shape();
+        (rows - 1) * stride + columns
+    }
+
+    /// Where pooled pixel (`row`, `column`) of map `map` lies.
+    fn pooled_at(&self, map: usize, row: usize, column: usize) -> usize {
+        match self.order {
+            MapOrder::Planes => (map * self.pooled_height() + row) * self.pooled_stride() + column,
+            MapOrder::Pixels => (row * self.pooled_width() + column) * self.maps + map,
+        }
+    }
+
+    /// Where pixel `pixel` of map `map` lies before pooling.
+    fn map_at(&self, map: usize, pixel: usize) -> usize {
+        match self.order {
+            MapOrder::Planes => map * self.pixels() + pixel,
+            MapOrder::Pixels => pixel * AlignedBuffer::padded(self.maps) + map,
+        }
+    }
+}
+
+impl Kernels {
+    /// Convolves and pools a batch of images. Scratch holds at least
+    /// [`ConvPool::scratch_len`] values.
+    ///
+    /// # Panics
+    ///
+    /// If a buffer is too short.
+    pub fn conv_pool(self, shape: &ConvPool, batch: ConvForward<'_>, scratch: &mut [f32]) {
+        let images = batch.input.len() / shape.input_len();
+        assert!(
+            batch.pooled.len() >= images * shape.pooled_len()
+                && batch.choices.len() >= images * shape.pooled_len(),
+            "room for every pooled image"
+        );
+        assert!(
+            batch.weights.len() >= shape.weight_len() && batch.bias.len() >= shape.maps,
+            "weights and a bias for every map"
+        );
+        assert!(scratch.len() >= shape.scratch_len(), "enough scratch");
+        let pooled = batch.pooled.chunks_exact_mut(shape.pooled_len());
+        let choices = batch.choices.chunks_exact_mut(shape.pooled_len());
+        for ((image, pooled), choices) in batch
+            .input
+            .chunks_exact(shape.input_len())
+            .zip(pooled)
+            .zip(choices)
+        {
+            self.forward_by_product(shape, image, batch.weights, scratch);
+            let maps = &scratch[2 * AlignedBuffer::padded(shape.pixels() * shape.taps())..];
+            pool(shape, maps, batch.bias, pooled, choices);
+        }
+    }
+
+    /// The gradients of a batch of images. Scratch holds at least
+    /// [`ConvPool::scratch_len`] values.
+    ///
+    /// # Panics
+    ///
+    /// If a buffer is too short.
+    pub fn conv_pool_backward(
+        self,
+        shape: &ConvPool,
+        batch: ConvBackward<'_>,
+        scratch: &mut [f32],
+    ) {
+        let images = batch.input.len() / shape.input_len();
+        assert!(
+            batch.slope.len() >= images * shape.pooled_len()
+                && batch.choices.len() >= images * shape.pooled_len(),
+            "a slope for every pooled image"
+        );
+        assert!(
+            batch.weights.len() >= shape.weight_len()
+                && batch.weight_gradient.len() >= shape.weight_len()
+                && batch.bias_gradient.len() >= shape.maps,
+            "weights and a bias for every map"
+        );
+        assert!(scratch.len() >= shape.scratch_len(), "enough scratch");
+        let ConvBackward {
+            input,
+            weights,
+            choices,
+            slope,
+            weight_gradient,
+            bias_gradient,
+            mut input_gradient,
+        } = batch;
+        weight_gradient.fill(0.0);
+        bias_gradient.fill(0.0);
+        for index in 0..images {
+            let pooled = index * shape.pooled_len()..(index + 1) * shape.pooled_len();
+            let image = index * shape.input_len()..(index + 1) * shape.input_len();
+            self.backward_by_product(
+                shape,
+                OneBackward {
+                    image: &input[image.clone()],
+                    weights,
+                    choices: &choices[pooled.clone()],
+                    slope: &slope[pooled],
+                    weight_gradient,
+                    bias_gradient,
+                    image_gradient: input_gradient.as_deref_mut().map(|all| &mut all[image]),
+                },
+                scratch,
+            );
+        }
+    }
+
+    /// The maps before pooling, behind two buffers for columns.
+    fn forward_by_product(
+        self,
+        shape: &ConvPool,
+        image: &[f32],
+        weights: &[f32],
+        scratch: &mut [f32],
+    ) {
+        let (pixels, taps) = (shape.pixels(), shape.taps());
+        let (columns, maps) = scratch.split_at_mut(2 * AlignedBuffer::padded(pixels * taps));
+        let [rows, used, stride] = shape.weight_shape();
+        let weights = Matrix::new(weights, rows, used, stride);
+        gather(shape, image, columns);
+        match shape.order {
+            MapOrder::Planes => self.gemm(
+                weights,
+                Matrix::new(columns, taps, pixels, pixels),
+                MatrixMut::new(maps, shape.maps, pixels, pixels),
+                Start::Zero,
+                Finish::Plain,
+            ),
+            MapOrder::Pixels => self.gemm(
+                Matrix::new(columns, pixels, taps, taps),
+                weights,
+                MatrixMut::new(maps, pixels, shape.maps, stride),
+                Start::Zero,
+                Finish::Plain,
+            ),
+        }
+    }
+
+    fn backward_by_product(self, shape: &ConvPool, one: OneBackward<'_>, scratch: &mut [f32]) {
+        let (pixels, taps) = (shape.pixels(), shape.taps());
+        let (columns, rest) = scratch.split_at_mut(AlignedBuffer::padded(pixels * taps));
+        let (column_slopes, slopes) = rest.split_at_mut(columns.len());
+        let [rows, used, stride] = shape.weight_shape();
+        let weights = Matrix::new(one.weights, rows, used, stride);
+        let weight_gradient = MatrixMut::new(one.weight_gradient, rows, used, stride);
+        unpool(shape, one.slope, one.choices, one.bias_gradient, slopes);
+        gather(shape, one.image, columns);
+        match shape.order {
+            MapOrder::Planes => {
+                let slopes = Matrix::new(slopes, shape.maps, pixels, pixels);
+                let columns = Matrix::new(columns, taps, pixels, pixels).transposed();
+                self.gemm(slopes, columns, weight_gradient, Start::Keep, Finish::Plain);
+                if let Some(image_gradient) = one.image_gradient {
+                    self.gemm(
+                        weights.transposed(),
+                        slopes,
+                        MatrixMut::new(column_slopes, taps, pixels, pixels),
+                        Start::Zero,
+                        Finish::Plain,
+                    );
+                    scatter(shape, column_slopes, image_gradient);
+                }
+            }
+            MapOrder::Pixels => {
+                let slopes = Matrix::new(slopes, pixels, shape.maps, stride);
+                let columns = Matrix::new(columns, pixels, taps, taps).transposed();
+                self.gemm(columns, slopes, weight_gradient, Start::Keep, Finish::Plain);
+                if let Some(image_gradient) = one.image_gradient {
+                    self.gemm(
+                        slopes,
+                        weights.transposed(),
+                        MatrixMut::new(column_slopes, pixels, taps, taps),
+                        Start::Zero,
+                        Finish::Plain,
+                    );
+                    scatter(shape, column_slopes, image_gradient);
+                }
+            }
+        }
+    }
+}
+
+/// [`ConvBackward`] for one image; gradients of weights are added to.
+struct OneBackward<'a> {
+    image: &'a [f32],
+    weights: &'a [f32],
+    choices: &'a [f32],
+    slope: &'a [f32],
+    weight_gradient: &'a mut [f32],
+    bias_gradient: &'a mut [f32],
+    image_gradient: Option<&'a mut [f32]>,
+}
+
+/// Where the values lie that tap `tap` of the kernel meets: the offset in the
+/// image of the first pixel's value.
+fn tap_offset(shape: &ConvPool, tap: usize) -> usize {
+    let square = shape.kernel * shape.kernel;
+    let (channel, row, column) = (
+        tap / square,
+        tap % square / shape.kernel,
+        tap % shape.kernel,
+    );
+    (channel * shape.height + row) * shape.input_stride() + column
+}
+
+/// Copies what each pixel's kernel meets into a matrix, taps by pixels or
+/// pixels by taps.
+fn gather(shape: &ConvPool, image: &[f32], columns: &mut [f32]) {
+    each_line(shape, |at, from, step| {
+        for (index, from) in from.enumerate() {
+            columns[at + index * step] = image[from];
+        }
+    });
+}
+
+/// The reverse of [`gather`]: adds up what belongs to the same value.
+fn scatter(shape: &ConvPool, columns: &[f32], image: &mut [f32]) {
+    image.fill(0.0);
+    each_line(shape, |at, to, step| {
+        for (index, to) in to.enumerate() {
+            image[to] += columns[at + index * step];
+        }
+    });
+}
+
+/// Calls `with` for each tap and row of pixels: the first place in the matrix,
+/// the places in the image, the step in the matrix.
+fn each_line(shape: &ConvPool, mut with: impl FnMut(usize, std::ops::Range<usize>, usize)) {
+    let (taps, pixels) = (shape.taps(), shape.pixels());
+    let (rows, columns) = (2 * shape.pooled_height(), 2 * shape.pooled_width());
+    for tap in 0..taps {
+        let offset = tap_offset(shape, tap);
+        for row in 0..rows {
+            let from = offset + row * shape.input_stride();
+            let (at, step) = match shape.order {
+                MapOrder::Planes => (tap * pixels + row * columns, 1),
+                MapOrder::Pixels => (row * columns * taps + tap, taps),
+            };
+            with(at, from..from + columns, step);
+        }
+    }
+}
+
+/// The largest of each four pixels, which it was, and the bias.
+fn pool(shape: &ConvPool, maps: &[f32], bias: &[f32], pooled: &mut [f32], choices: &mut [f32]) {
+    if shape.order == MapOrder::Planes {
+        pooled.fill(0.0);
+        choices.fill(0.0);
+    }
+    let width = 2 * shape.pooled_width();
+    for row in 0..shape.pooled_height() {
+        for column in 0..shape.pooled_width() {
+            let pixel = 2 * row * width + 2 * column;
+            for (map, bias) in bias.iter().enumerate().take(shape.maps) {
+                let four =
+                    [0, 1, width, width + 1].map(|step| maps[shape.map_at(map, pixel + step)]);
+                // The first of equals, as the vector kernels choose.
+                let mut choice = 0;
+                for other in [2, 1, 3] {
+                    if four[other] > four[choice] {
+                        choice = other;
+                    }
+                }
+                let at = shape.pooled_at(map, row, column);
+                pooled[at] = four[choice] + bias;
+                choices[at] = choice as f32;
+            }
+        }
+    }
+}
+
+/// The reverse of [`pool`]: each slope goes to the pixel that was chosen.
+fn unpool(
+    shape: &ConvPool,
+    slope: &[f32],
+    choices: &[f32],
+    bias_gradient: &mut [f32],
+    slopes: &mut [f32],
+) {
+    let width = 2 * shape.pooled_width();
+    for row in 0..shape.pooled_height() {
+        for column in 0..shape.pooled_width() {
+            let pixel = 2 * row * width + 2 * column;
+            for (map, bias) in bias_gradient.iter_mut().enumerate().take(shape.maps) {
+                let at = shape.pooled_at(map, row, column);
+                *bias += slope[at];
+                for (choice, step) in [0, 1, width, width + 1].into_iter().enumerate() {
+                    let chosen = choices[at] == choice as f32;
+                    slopes[shape.map_at(map, pixel + step)] = if chosen { slope[at] } else { 0.0 };
+                }
+            }
+        }
+    }
+}

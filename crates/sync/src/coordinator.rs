@@ -92,6 +92,7 @@ impl Coordinator {
         actions: &mut Vec<Action>,
     ) -> Result<Receipt, Refusal> {
         let version = self.version;
+        let steps = self.settings.consistency.iterations_per_update();
         let member = self.place(from.worker)?;
         let repeated = member.admit(from).is_ok();
         if !repeated {
@@ -105,7 +106,7 @@ impl Coordinator {
                 actions.push(member.lost(from.worker, LossCause::Restarted));
             }
             let first_life = member.incarnation.is_none() && member.is_present();
-            member.enter(from.incarnation, version);
+            member.enter(from.incarnation, version, steps);
             if first_life {
                 self.unjoined -= 1;
             }
@@ -376,13 +377,11 @@ impl Coordinator {
                 clock,
                 at: open,
             }
-        } else if clock < member.next {
+        } else if !member.hear_once(clock, steps) {
             return Ok(Receipt::Duplicate);
+        } else if clock < open {
+            return Ok(Receipt::Late);
         } else {
-            member.settle_through(clock, steps);
-            if clock < open {
-                return Ok(Receipt::Late);
-            }
             self.gathered += 1;
             return Ok(Receipt::Counted);
         };

@@ -17,11 +17,13 @@ pub(crate) struct Member {
     pub(crate) presence: Presence,
     /// The present or last life; none before the first.
     pub(crate) incarnation: Option<Incarnation>,
-    /// Every update below this clock was counted or dropped.
+    /// Its clock: no update below it is waited for any more.
     pub(crate) next: Clock,
     /// Bit `i` is set if the update of `next + i` was counted ahead of its
     /// predecessors. Bit 0 is never set.
     ahead: u64,
+    /// Bit `i` is set if the update `i + 1` updates before `next` was heard.
+    behind: u64,
     /// The iteration it asked to start and may not yet.
     pub(crate) waiting: Option<Clock>,
     /// Whether it has started an iteration in its present life.
@@ -30,8 +32,8 @@ pub(crate) struct Member {
     /// When a replacement was last asked for.
     pub(crate) replacing_since: Tick,
     pub(crate) pace: Pace,
-    /// Iterations below this clock were granted: under `dynamic-ssp` beyond the
-    /// lower bound, elsewhere ahead of the worker's own clock.
+    /// Under `dynamic-ssp`, iterations below this clock were granted beyond the
+    /// lower bound.
     pub(crate) granted: Clock,
     pub(crate) tally: Tally,
 }
@@ -113,6 +115,7 @@ impl Member {
             incarnation: None,
             next: clock,
             ahead: 0,
+            behind: 0,
             waiting: None,
             started: false,
             heard: now,
@@ -154,7 +157,7 @@ impl Member {
 
     /// Takes part from now on in life `incarnation`, not before iteration
     /// `floor`.
-    pub(crate) fn enter(&mut self, incarnation: Incarnation, floor: Clock) {
+    pub(crate) fn enter(&mut self, incarnation: Incarnation, floor: Clock, steps: u64) {
         self.presence = Presence::Live;
         self.incarnation = Some(incarnation);
         self.waiting = None;
@@ -164,20 +167,30 @@ impl Member {
         if floor > self.next {
             // The iterations that were missed will never be computed; updates
             // counted ahead of them stay counted.
-            let skipped = floor.lead(self.next);
+            let skipped = floor.lead(self.next) / steps;
             self.next = floor;
-            self.ahead = u32::try_from(skipped)
-                .ok()
-                .and_then(|bits| self.ahead.checked_shr(bits))
-                .unwrap_or(0);
+            self.ahead = shifted(skipped, |bits| self.ahead.checked_shr(bits));
+            self.behind = shifted(skipped, |bits| self.behind.checked_shl(bits));
             self.settle();
         }
     }
 
-    /// Marks the update of `clock` as dealt with, whatever lies between: the
-    /// rule where iterations close and none can be made up for.
-    pub(crate) fn settle_through(&mut self, clock: Clock, iterations: u64) {
-        self.next = clock.plus(iterations);
+    /// Moves the clock past the update of `clock`, whatever lies between: the
+    /// rule where iterations close and none can be made up for. False if the
+    /// update was heard before.
+    pub(crate) fn hear_once(&mut self, clock: Clock, steps: u64) -> bool {
+        if clock >= self.next {
+            let passed = clock.lead(self.next) / steps + 1;
+            self.behind = shifted(passed, |bits| self.behind.checked_shl(bits)) | 1;
+            self.next = clock.plus(steps);
+            return true;
+        }
+        let offset = self.next.lead(clock) / steps - 1;
+        let bit = shifted(offset, |bits| 1u64.checked_shl(bits));
+        // An update too old for the window has long been heard.
+        let first = bit != 0 && self.behind & bit == 0;
+        self.behind |= bit;
+        first
     }
 
     /// Marks the update of `clock` as counted. False if it was before; an error
@@ -248,6 +261,11 @@ impl Member {
     }
 }
 
+/// The shift by `count` bits, which may be more than there are.
+fn shifted(count: u64, shift: impl FnOnce(u32) -> Option<u64>) -> u64 {
+    u32::try_from(count).ok().and_then(shift).unwrap_or(0)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -281,10 +299,30 @@ mod tests {
     fn a_returning_worker_keeps_what_was_counted_ahead() {
         let mut member = Member::new(Presence::Absent, Clock(5), Tick(0));
         assert_eq!(member.count_once(WorkerId(0), Clock(8)), Ok(true));
-        member.enter(Incarnation(1), Clock(7));
+        member.enter(Incarnation(1), Clock(7), 1);
         assert_eq!(member.next, Clock(7));
         assert_eq!(member.count_once(WorkerId(0), Clock(8)), Ok(false));
         assert_eq!(member.count_once(WorkerId(0), Clock(7)), Ok(true));
         assert_eq!(member.next, Clock(9));
+    }
+
+    #[test]
+    fn an_overtaken_update_is_heard_once() {
+        let mut member = Member::new(Presence::Live, Clock(4), Tick(0));
+        let mut hear = |clock| member.hear_once(Clock(clock), 2);
+        assert!(
+            hear(10),
+            "the worker skipped 4, 6 and 8, or they are under way"
+        );
+        assert!(!hear(10));
+        assert!(hear(6));
+        assert!(!hear(6));
+        assert!(hear(12));
+        assert!(!hear(6));
+        assert!(hear(4));
+        assert!(!hear(4));
+        assert!(hear(12 + 2 * 80));
+        assert!(!hear(8), "too old to know");
+        assert_eq!(member.next, Clock(12 + 2 * 81));
     }
 }

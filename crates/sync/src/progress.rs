@@ -124,13 +124,10 @@ impl Coordinator {
         let lead = asked.lead(version);
         let granted = asked < member.granted;
         let (may, clock) = match self.settings.consistency {
-            // Iterations that closed in the meantime are skipped. The worker's
-            // own update must be settled first: it is counted or counted late,
-            // never both unknown and passed over.
-            Consistency::Bsp | Consistency::Backup { .. } | Consistency::Local { .. } => (
-                lead == 0 && (member.next >= asked || granted),
-                asked.max(version),
-            ),
+            // Iterations that closed in the meantime are skipped.
+            Consistency::Bsp | Consistency::Backup { .. } | Consistency::Local { .. } => {
+                (lead == 0, asked.max(version))
+            }
             Consistency::Ssp { staleness } => (lead <= u64::from(staleness), asked),
             Consistency::Async => (true, asked),
             Consistency::DynamicSsp(range) => (
@@ -143,9 +140,6 @@ impl Coordinator {
         }
         member.waiting = None;
         member.started = true;
-        if self.settings.consistency.gathers() {
-            member.granted = clock.plus(1);
-        }
         actions.push(Action::Proceed {
             to: Sender {
                 worker,

@@ -61,6 +61,18 @@ impl Settings {
         }
     }
 
+    /// The consistency model.
+    #[must_use]
+    pub const fn consistency(&self) -> Consistency {
+        self.consistency
+    }
+
+    /// How many workers the run starts with.
+    #[must_use]
+    pub const fn workers(&self) -> u32 {
+        self.workers
+    }
+
     /// Leaves room for workers that join later, beyond those of the start, up
     /// to `capacity` in all (4096 at most).
     #[must_use]

@@ -167,3 +167,84 @@ impl WorkerClock {
         Some(computed)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn clock(model: &str, servers: usize) -> WorkerClock {
+        let servers = NonZeroUsize::new(servers).unwrap();
+        WorkerClock::new(model.parse().unwrap(), servers)
+    }
+
+    fn started(clock: u64, staleness: u64) -> Option<Start> {
+        let clock = Clock(clock);
+        Some(Start { clock, staleness })
+    }
+
+    #[test]
+    fn a_cache_within_the_staleness_is_used_without_asking() {
+        let mut worker = clock("ssp:2", 1);
+        worker.welcome(0, Clock(0));
+        assert!(worker.must_read(0), "there is nothing in the cache yet");
+        assert!(worker.proceed(0, Clock(0), Clock(0)));
+        for iteration in 0..3 {
+            assert_eq!(worker.start(), started(iteration, iteration));
+            assert_eq!(worker.finish(), Some(Clock(iteration)));
+        }
+        assert!(worker.must_read(0));
+        assert_eq!(worker.start(), None);
+        assert!(worker.proceed(0, Clock(3), Clock(1)));
+        assert_eq!(worker.start(), started(3, 2));
+    }
+
+    #[test]
+    fn only_the_servers_whose_parameters_are_too_old_are_asked() {
+        let mut worker = clock("ssp:1", 2);
+        worker.welcome(0, Clock(5));
+        assert!(!worker.is_welcome());
+        worker.welcome(1, Clock(5));
+        assert!(worker.proceed(0, Clock(5), Clock(5)));
+        assert!(worker.proceed(1, Clock(5), Clock(4)));
+        assert_eq!(worker.start(), started(5, 1));
+        worker.finish();
+        assert!(!worker.must_read(0));
+        assert!(worker.must_read(1));
+    }
+
+    #[test]
+    fn a_worker_skips_as_far_as_every_server_says() {
+        let mut worker = clock("backup:1", 2);
+        worker.welcome(0, Clock(0));
+        worker.welcome(1, Clock(0));
+        assert!(worker.proceed(0, Clock(7), Clock(7)));
+        assert_eq!(worker.start(), None, "server 1 has not answered");
+        assert!(worker.proceed(1, Clock(5), Clock(5)));
+        assert_eq!(worker.start(), started(5, 0));
+    }
+
+    #[test]
+    fn a_late_answer_does_not_replace_newer_parameters() {
+        let mut worker = clock("ssp:1", 1);
+        worker.welcome(0, Clock(3));
+        assert!(worker.proceed(0, Clock(3), Clock(3)));
+        assert!(!worker.proceed(0, Clock(3), Clock(2)), "an older version");
+        assert!(!worker.proceed(0, Clock(2), Clock(4)), "a former iteration");
+    }
+
+    #[test]
+    fn a_round_of_local_steps_reads_once_and_sends_once() {
+        let mut worker = clock("local:3", 1);
+        worker.welcome(0, Clock(6));
+        assert!(worker.proceed(0, Clock(6), Clock(6)));
+        assert_eq!(worker.start(), started(6, 0));
+        assert_eq!(worker.finish(), None);
+        assert!(!worker.must_read(0));
+        assert_eq!(worker.start(), started(7, 1));
+        assert_eq!(worker.finish(), None);
+        assert_eq!(worker.start(), started(8, 2));
+        assert_eq!(worker.finish(), Some(Clock(6)));
+        assert_eq!(worker.read_clock(), Clock(9));
+        assert!(worker.must_read(0));
+    }
+}

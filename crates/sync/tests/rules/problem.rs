@@ -1,7 +1,7 @@
 //! Least squares, computed so that the same sums are taken in the same order
 //! wherever they are taken.
 
-use super::network::Random;
+use crate::network::Random;
 
 /// One coordinate per server keeps sharding visible and sums short.
 #[derive(Debug, Clone)]

@@ -12,10 +12,10 @@ use crate::{
 ///
 /// Each call takes the caller's time and appends to `actions` what is to be
 /// done, in order; nothing is ever removed from `actions`. No call allocates
-/// unless `actions` must grow: room for twice the number of workers and two
-/// more is enough for any call. A call takes time proportional to the number of
-/// workers at most; an update or a read that releases nobody and is not the
-/// slowest worker's takes constant time.
+/// unless `actions` must grow: room for twice the workers that the run has room
+/// for, and two more, is enough for any call. A call takes time proportional to
+/// the number of workers at most; under `ssp` and `async` an update that is not
+/// the slowest worker's takes constant time, and so does every read.
 ///
 /// The worker's clock and the version of the parameters are as in Ho et al.
 /// (2013): a worker at clock `c` may start iteration `c` under `ssp:S` once the
@@ -94,20 +94,21 @@ impl Coordinator {
         let version = self.version;
         let steps = self.settings.consistency.iterations_per_update();
         let member = self.place(from.worker)?;
-        let repeated = member.admit(from).is_ok();
-        if !repeated {
-            if from.incarnation < member.join_with() {
+        let enters = match member.admit(from) {
+            Ok(()) => false,
+            Err(refusal) if from.incarnation < member.join_with() => {
                 member.tally.refused += 1;
-                return Err(member
-                    .admit(from)
-                    .expect_err("a sender that is not admitted is refused"));
+                return Err(refusal);
             }
+            Err(_) => true,
+        };
+        if enters {
             if member.is_live() {
                 actions.push(member.lost(from.worker, LossCause::Restarted));
             }
-            let first_life = member.incarnation.is_none() && member.is_present();
+            let awaited_first = member.incarnation.is_none() && member.is_present();
             member.enter(from.incarnation, version, steps);
-            if first_life {
+            if awaited_first {
                 self.unjoined -= 1;
             }
         }
@@ -117,7 +118,7 @@ impl Coordinator {
             to: from,
             clock: member.next,
         });
-        if !repeated {
+        if enters {
             self.regroup(from.worker, actions);
         }
         Ok(Receipt::Heard)

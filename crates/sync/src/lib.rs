@@ -86,10 +86,13 @@
 //! - Under `backup` each server counts the updates that reach *it* first, so
 //!   the ranges of one iteration can come from different workers, and a
 //!   straggler can be late at one server and in time at another.
-//! - A worker that dies while it sends can have its last update counted at some
-//!   servers only. Its next life computes that iteration again from parameters
-//!   whose ranges can differ by one version; servers that have the update
-//!   ignore the second. Where this matters, go on from a checkpoint.
+//! - A worker that dies while it sends can have its last updates counted at
+//!   some servers only. Its next life starts where the server is that is
+//!   furthest behind, and computes those iterations again from parameters whose
+//!   ranges can differ in version; servers that have the updates ignore the
+//!   repetition, and servers that closed the iteration without them drop them
+//!   as late. With one server a `bsp` run with crashes is bit-identical to one
+//!   without; with several, go on from a checkpoint where that matters.
 //! - Under `ssp`, `dynamic-ssp` and `async` the parameters are a mixture of
 //!   versions within the bound, at one server as well as across them.
 //! - Servers declare a worker lost each on its own. One that was declared lost

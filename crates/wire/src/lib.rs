@@ -45,10 +45,12 @@
 //! the caller has already rounded or selected.
 
 mod address;
+mod buckets;
 mod connect;
 mod connection;
 mod deadline;
 mod frame;
+mod group;
 mod handshake;
 mod impairment;
 mod listener;
@@ -58,16 +60,19 @@ mod refusals;
 mod settings;
 mod socket;
 mod stream;
+mod thread_group;
 mod tls;
 mod token;
 mod traffic;
 mod write_half;
 
 pub use address::{Address, AddressError};
+pub use buckets::Buckets;
 pub use connect::{ConnectError, connect};
 pub use connection::Connection;
 pub use deadline::Deadline;
 pub use frame::{Encoding, Flags, HEADER_BYTES, Header, HeaderError, Kind, Payload, PayloadError};
+pub use group::{Algorithm, FormError, Group, ReduceError};
 pub use handshake::{HandshakeError, PROTOCOL_VERSION};
 pub use impairment::Impairment;
 pub use listener::{AcceptError, BindError, Listener};
@@ -75,6 +80,7 @@ pub use member::{Member, Role};
 pub use read_half::{Frame, ReadHalf, ReceiveError, wait_any};
 pub use refusals::{Cause, FirstRefusal, Refusals};
 pub use settings::{Credentials, Security, Settings};
+pub use thread_group::{ThreadGroup, ThreadLost};
 pub use token::{RandomnessError, Token, TokenError};
 pub use traffic::Traffic;
 pub use write_half::{SendError, WriteHalf};

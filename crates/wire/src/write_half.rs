@@ -175,6 +175,10 @@ impl<'a> Outgoing<'a> {
         self.head_bytes + self.slices[0].len() + self.slices[1].len()
     }
 
+    pub(crate) fn sent(&self) -> usize {
+        self.sent
+    }
+
     fn copy(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(self.total());
         bytes.extend_from_slice(&self.head[..self.head_bytes]);

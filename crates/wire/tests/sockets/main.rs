@@ -2,4 +2,5 @@
 
 mod door;
 mod frames;
+mod group;
 mod support;

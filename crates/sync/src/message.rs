@@ -153,7 +153,8 @@ pub enum Receipt {
     Counted,
     /// The update came after its iteration had closed: drop it.
     Late,
-    /// This update was counted or dropped before: ignore it.
+    /// This update was counted or dropped before, or is from before the clock
+    /// at which this server welcomed the worker: ignore it.
     Duplicate,
 }
 

@@ -86,6 +86,9 @@ pub enum FitError {
         /// How many rows there are.
         rows: usize,
     },
+    /// Fewer than two classes have rows.
+    #[error("only one class has rows; a classifier needs at least two")]
+    OneClass,
     /// The magnitudes in the data overflow the arithmetic of the learner.
     #[error("the data are too large in magnitude for this learner; rescale them")]
     Overflow,

@@ -27,24 +27,49 @@
 //! call, and its results are gathered in order, so a result depends on the
 //! data, the parameters and the seed, never on the number of threads.
 //!
+//! # Classifiers
+//!
+//! The classifiers learn from data sets rather than tables of runs, so they take
+//! checked views of single-precision [`DenseRows`] or [`SparseRows`] with their
+//! labels ([`Labelled`]) and copy nothing: [`LinearClassifier`] (support vector
+//! machines and logistic regression, solved to the optimum), [`KernelSvm`] and
+//! [`RandomForestClassifier`]. A trained one turns into plain numbers
+//! (`to_parts`) and back (`from_parts`, which checks them), so that whoever owns a
+//! file format can store it.
+//!
+//! ```
+//! use paceline_learn::{DenseRows, KernelSvmParams, Labelled, SvmKernel, Threads};
+//!
+//! let points = [0.0, 0.0, 1.0, 1.0, 0.0, 1.0, 1.0, 0.0];
+//! let corners = DenseRows::new(&points, 2)?;
+//! let crossed = Labelled::new(corners, &[0, 0, 1, 1], 2)?;
+//! let kernel = SvmKernel::Rbf { gamma: 1.0 };
+//! let machine = KernelSvmParams { kernel, cost: 10.0, ..Default::default() }.check()?;
+//! let model = machine.fit(&crossed, Threads::ONE)?;
+//! assert_eq!(model.predict(corners, Threads::ONE)?, [0, 0, 1, 1]);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
 //! # Why the trees are our own
 //!
 //! No maintained crate offers what a predictor of runs needs together: the
 //! absolute-error criterion, forests that are the same for any number of
-//! threads, and predictions that take microseconds. The tables here are small,
-//! so the trees are exact: every feature is sorted once for the whole ensemble,
-//! and a node keeps its rows in order by stable partition instead of sorting
-//! again, unless it considers only a few among many features. Trees are stored as flat arrays whose two children lie side by side,
-//! and a batch is predicted tree by tree over blocks of rows. A forest grown on
-//! factors of few levels cannot tell most candidates of a fine grid apart; such
-//! candidates are predicted once.
+//! threads, and predictions that take microseconds. Tables of runs are small, so
+//! regression trees are exact: every feature is sorted once for the whole
+//! ensemble, and a node keeps its rows in order by stable partition instead of
+//! sorting again, unless it considers only a few among many features. Trees are
+//! stored as flat arrays whose two children lie side by side, and a batch is
+//! predicted tree by tree over blocks of rows. A forest grown on factors of few
+//! levels cannot tell most candidates of a fine grid apart; such candidates are
+//! predicted once. Classification trees see features as bin numbers, one bin per
+//! distinct value or at most 256 bins, and count.
 //!
 //! # What this crate does not do
 //!
 //! It reads no files, no clock and no environment, it holds no categorical or
-//! missing values (the caller encodes them), it takes no row weights, and it
-//! does not scale to millions of rows: there are no histogram trees and no
-//! sparse Gaussian processes.
+//! missing values (the caller encodes them), it takes no row or class weights,
+//! and its learners of a number do not scale to millions of rows: regression trees
+//! have no histograms, and there are no sparse Gaussian processes.
 
 mod boost;
 mod dataset;
@@ -59,17 +84,21 @@ mod metric;
 mod order_statistics;
 mod parallel;
 mod parameter;
+mod parts;
 mod random;
+mod samples;
 mod standardize;
+mod svm;
 mod tree;
 mod validate;
 
 pub use boost::{BoostLoss, GradientBoosting, GradientBoostingModel, GradientBoostingParams};
-pub use dataset::{Dataset, DatasetError, Labelled, LabelledError};
+pub use dataset::{Dataset, DatasetError};
 pub use features::{Features, FeaturesError};
 pub use forest::{
     RandomForest, RandomForestClassifier, RandomForestClassifierModel,
-    RandomForestClassifierParams, RandomForestModel, RandomForestParams,
+    RandomForestClassifierParams, RandomForestClassifierParts, RandomForestModel,
+    RandomForestParams, Splits,
 };
 pub use gp::{
     GaussianProcess, GaussianProcessModel, GaussianProcessParams, GpPrediction, Hyperparameters,
@@ -82,7 +111,14 @@ pub use linear::{Lasso, LassoModel, LassoParams, Ridge, RidgeModel, RidgeParams}
 pub use metric::{Metric, MetricError};
 pub use parallel::Threads;
 pub use parameter::ParameterError;
+pub use parts::PartsError;
+pub use samples::{DenseRows, Labelled, LabelledError, Rows, RowsError, SparseRows};
 pub use standardize::Standardizer;
+pub use svm::{
+    HingeLoss, KernelSvm, KernelSvmModel, KernelSvmParams, KernelSvmParts, LinearClassifier,
+    LinearClassifierModel, LinearClassifierParams, LinearClassifierParts, LinearLoss, LinearMethod,
+    SmoothLoss, SupportVectors, SvmKernel,
+};
 pub use tree::{
     DecisionTree, DecisionTreeModel, DecisionTreeParams, MaxFeatures, SplitCriterion, TreeShape,
 };

@@ -4,7 +4,7 @@
 #![expect(clippy::unwrap_used, reason = "a failed step is a failed test")]
 
 use paceline_learn::{
-    Dataset, DecisionTreeParams, Features, GaussianProcessParams, Hyperparameters,
+    Dataset, DecisionTreeParams, DenseRows, Features, GaussianProcessParams, Hyperparameters,
     IsolationForestParams, KMeansParams, Kernel, Labelled, LassoParams, Metric, Model,
     RandomForestClassifierParams, RidgeParams, SplitCriterion, Threads, TreeShape,
     permutation_importance,
@@ -279,11 +279,18 @@ fn a_classifying_forest_is_as_accurate() {
             let (test, train): (Vec<usize>, Vec<usize>) =
                 (0..labels.len()).partition(|&row| fold_of[row] == fold);
             let of = |rows: &[usize]| rows.iter().map(|&row| labels[row]).collect::<Vec<u32>>();
-            let data = Labelled::new(features.select(&train), of(&train), 4).unwrap();
+            let single = |rows: &[usize]| -> Vec<f32> {
+                let chosen = features.select(rows);
+                chosen.as_flat().iter().map(|&value| value as f32).collect()
+            };
+            let columns = features.columns();
+            let (train_values, train_labels) = (single(&train), of(&train));
+            let rows = DenseRows::new(&train_values, columns).unwrap();
+            let data = Labelled::new(rows, &train_labels, 4).unwrap();
             let model = forest.fit(&data, seed, Threads::new(2)).unwrap();
-            let found = model
-                .predict(&features.select(&test), Threads::ONE)
-                .unwrap();
+            let test_values = single(&test);
+            let rows = DenseRows::new(&test_values, columns).unwrap();
+            let found = model.predict(rows, Threads::ONE).unwrap();
             right += found.iter().zip(of(&test)).filter(|(a, b)| *a == b).count();
         }
     }

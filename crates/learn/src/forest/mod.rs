@@ -7,6 +7,7 @@ mod sample;
 
 pub use classifier::{
     RandomForestClassifier, RandomForestClassifierModel, RandomForestClassifierParams,
+    RandomForestClassifierParts, Splits,
 };
 pub use regressor::{RandomForest, RandomForestModel, RandomForestParams};
 

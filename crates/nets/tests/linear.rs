@@ -5,6 +5,7 @@ use paceline_nets::{
     Batch, Csr, DenseLinear, Gradient, Inputs, MarginLoss, Model, RowStep, SparseLinear,
     SparseSoftmax, Tally,
 };
+use paceline_testkit::gradient_check;
 
 const LOSSES: [MarginLoss; 3] = [
     MarginLoss::Logistic,
@@ -192,6 +193,22 @@ fn loss_and_gradient_agree_with_float64_on_every_path() {
             }
         }
     }
+}
+
+#[test]
+fn every_linear_model_passes_the_gradient_checker() {
+    let rows = Rows::invented(30, 21, 2);
+    for loss in LOSSES {
+        let dense = DenseLinear::new(21, loss, Kernels::detect());
+        let report = gradient_check(&dense, &rows.dense(), 3);
+        assert!(report.passed(), "dense {loss:?}: {report}");
+        let sparse = SparseLinear::new(21, loss);
+        let report = gradient_check(&sparse, &rows.sparse(), 3);
+        assert!(report.passed(), "sparse {loss:?}: {report}");
+    }
+    let rows = Rows::invented(30, 21, 4);
+    let report = gradient_check(&SparseSoftmax::new(21, 4), &rows.sparse(), 3);
+    assert!(report.passed(), "sparse softmax: {report}");
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! How fast two processes of this host reduce, and how long a parameter
-//! server's round takes: `allreduce_speed [unix|tcp|tls] [spin in µs]`.
+//! server's round takes:
+//! `allreduce_speed [unix|tcp|tls] [spin in µs] [send buffer in bytes]`.
 //!
 //! It starts its peer itself. Times are the median and the least of many
 //! repetitions. `allreduce_speed.c` next to it measures the same with MPI.
@@ -25,15 +26,22 @@ fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let word = |index: usize| arguments.get(index).map(String::as_str);
     let transport = word(0).unwrap_or("unix");
-    let spin = Duration::from_micros(word(1).unwrap_or("50").parse()?);
-    match word(2) {
-        None => lead(transport, spin),
-        Some(address) => follow(transport, spin, &address.parse()?),
+    let settings = Settings {
+        spin: Duration::from_micros(word(1).unwrap_or("50").parse()?),
+        send_buffer: word(2)
+            .map(str::parse)
+            .transpose()?
+            .filter(|bytes| *bytes > 0),
+        ..Settings::default()
+    };
+    match word(3) {
+        None => lead(transport, &settings),
+        Some(address) => follow(transport, &settings, &address.parse()?),
     }
 }
 
 /// Rank 0: starts its peer, and prints.
-fn lead(transport: &str, spin: Duration) -> Result<(), Box<dyn Error>> {
+fn lead(transport: &str, settings: &Settings) -> Result<(), Box<dyn Error>> {
     let directory = std::env::temp_dir().join(format!("paceline-wire-{}", std::process::id()));
     std::fs::DirBuilder::new().mode(0o700).create(&directory)?;
     let address = match transport {
@@ -42,11 +50,13 @@ fn lead(transport: &str, spin: Duration) -> Result<(), Box<dyn Error>> {
     };
     let token = Token::random()?;
     let here = credentials(transport, token.clone(), 0);
-    let settings = settings(spin);
-    let listener = Listener::bind(&address, &here, &settings)?;
-    let mut peer = start_peer(transport, spin, listener.address(), &token)?;
+    let listener = Listener::bind(&address, &here, settings)?;
+    let mut peer = start_peer(transport, settings, listener.address(), &token)?;
 
-    println!("parameter server round over {transport}, spinning {spin:?}");
+    println!(
+        "parameter server round over {transport}, spinning {:?}",
+        settings.spin
+    );
     let mut server = listener.accept(soon())?;
     for bytes in ROUND_BYTES {
         let mut values = vec![0.0; bytes / 4];
@@ -56,7 +66,7 @@ fn lead(transport: &str, spin: Duration) -> Result<(), Box<dyn Error>> {
     }
     drop(server);
     let addresses = [listener.address().clone(), Address::loopback()];
-    let mut group = Group::form(&listener, &addresses, &here, &settings, patience(), soon())?;
+    let mut group = Group::form(&listener, &addresses, &here, settings, patience(), soon())?;
     println!(
         "all-reduce over {transport}, measured choice: {:?}",
         group.algorithm()
@@ -77,12 +87,11 @@ fn lead(transport: &str, spin: Duration) -> Result<(), Box<dyn Error>> {
 }
 
 /// Rank 1.
-fn follow(transport: &str, spin: Duration, leader: &Address) -> Result<(), Box<dyn Error>> {
+fn follow(transport: &str, settings: &Settings, leader: &Address) -> Result<(), Box<dyn Error>> {
     let mut token = String::new();
     std::io::stdin().read_to_string(&mut token)?;
     let here = credentials(transport, token.parse()?, 1);
-    let settings = settings(spin);
-    let mut worker = connect(leader, &here, &settings, soon())?;
+    let mut worker = connect(leader, &here, settings, soon())?;
     for bytes in ROUND_BYTES {
         let mut values = vec![0.0; bytes / 4];
         for _ in 0..repetitions(bytes) {
@@ -91,9 +100,9 @@ fn follow(transport: &str, spin: Duration, leader: &Address) -> Result<(), Box<d
         }
     }
     drop(worker);
-    let listener = Listener::bind(&Address::loopback(), &here, &settings)?;
+    let listener = Listener::bind(&Address::loopback(), &here, settings)?;
     let addresses = [leader.clone(), listener.address().clone()];
-    let mut group = Group::form(&listener, &addresses, &here, &settings, patience(), soon())?;
+    let mut group = Group::form(&listener, &addresses, &here, settings, patience(), soon())?;
     for bytes in BYTES {
         let mut values = vec![1.0; bytes / 4];
         for (_, algorithm) in ALGORITHMS {
@@ -159,13 +168,6 @@ fn credentials(transport: &str, token: Token, rank: u32) -> Credentials {
     }
 }
 
-fn settings(spin: Duration) -> Settings {
-    Settings {
-        spin,
-        ..Settings::default()
-    }
-}
-
 fn patience() -> Duration {
     Duration::from_secs(30)
 }
@@ -180,16 +182,15 @@ fn soon() -> Deadline {
 )]
 fn start_peer(
     transport: &str,
-    spin: Duration,
+    settings: &Settings,
     address: &Address,
     token: &Token,
 ) -> Result<Child, Box<dyn Error>> {
     let mut peer = Command::new(std::env::current_exe()?)
-        .args([
-            transport,
-            &spin.as_micros().to_string(),
-            &address.to_string(),
-        ])
+        .arg(transport)
+        .arg(settings.spin.as_micros().to_string())
+        .arg(settings.send_buffer.unwrap_or(0).to_string())
+        .arg(address.to_string())
         .stdin(Stdio::piped())
         .spawn()?;
     let mut stdin = peer.stdin.take().ok_or("the peer has no standard input")?;

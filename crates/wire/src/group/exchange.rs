@@ -260,7 +260,7 @@ impl<'a> Receiving<'a> {
             return Ok(false);
         };
         let (Arrival::Replace(values) | Arrival::Add(values)) = &self.arrival;
-        let due_bytes = size_of::<f32>() * values.len();
+        let due_bytes = size_of_val(&**values);
         let header = arriving.decoded.header;
         if header.kind == Kind::Reduce
             && (header.clock, header.start) != (self.due.clock, self.due.start)

@@ -332,40 +332,48 @@ impl Owned {
     }
 }
 
-fn numbers(count: usize) -> impl Strategy<Value = Vec<f32>> {
-    prop::collection::vec(
-        prop::num::f32::ANY.prop_filter("equal to itself", |x| !x.is_nan()),
-        count,
-    )
+/// `count` words spread over all bit patterns by Knuth's multiplicative hash:
+/// long payloads without the cost of drawing each number.
+fn words(count: usize, seed: u32) -> Vec<u32> {
+    (0..count as u32)
+        .map(|i| seed.wrapping_add(i).wrapping_mul(2_654_435_761))
+        .collect()
+}
+
+/// The same as numbers; those that are not equal to themselves would compare
+/// as lost.
+fn numbers(count: usize, seed: u32) -> Vec<f32> {
+    let number = |bits| Some(f32::from_bits(bits)).filter(|x| !x.is_nan());
+    words(count, seed)
+        .into_iter()
+        .map(|bits| number(bits).unwrap_or(f32::INFINITY))
+        .collect()
 }
 
 fn payloads() -> impl Strategy<Value = Owned> {
     let lengths = prop_oneof![0usize..20, 1000usize..1100, 5000usize..6000];
-    prop_oneof![
-        lengths
-            .clone()
-            .prop_flat_map(|n| prop::collection::vec(any::<u8>(), n))
-            .prop_map(Owned::Bytes),
-        lengths
-            .clone()
-            .prop_flat_map(numbers)
-            .prop_map(Owned::Dense),
-        lengths
-            .clone()
-            .prop_flat_map(|n| prop::collection::vec(any::<u16>(), n))
-            .prop_map(Owned::Half),
-        (0usize..40, 0usize..40).prop_flat_map(|(count, width)| {
-            (
-                prop::collection::vec(any::<u32>(), count),
-                numbers(count * width),
-            )
-                .prop_map(move |(rows, values)| Owned::Rows(width as u32, rows, values))
-        }),
-        lengths.prop_flat_map(|n| {
-            (prop::collection::vec(any::<u32>(), n), numbers(n))
-                .prop_map(|(indices, values)| Owned::Sparse(indices, values))
-        }),
-    ]
+    let shapes = (lengths, 0u32..40, any::<u32>());
+    (0..5, shapes).prop_map(|(encoding, (count, width, seed))| match encoding {
+        0 => Owned::Bytes(
+            words(count, seed)
+                .into_iter()
+                .map(|w| (w >> 24) as u8)
+                .collect(),
+        ),
+        1 => Owned::Dense(numbers(count, seed)),
+        2 => Owned::Half(
+            words(count, seed)
+                .into_iter()
+                .map(|w| (w >> 16) as u16)
+                .collect(),
+        ),
+        3 => Owned::Rows(
+            width,
+            words(count, seed),
+            numbers(count * width as usize, seed),
+        ),
+        _ => Owned::Sparse(words(count, seed), numbers(count, seed)),
+    })
 }
 
 proptest! {

@@ -14,12 +14,11 @@ fn mesh(size: usize, settings: &Settings) -> Vec<Group> {
     let mut links: Vec<Vec<Option<Connection>>> = Vec::new();
     links.resize_with(size, || (0..size).map(|_| None).collect());
     let rank = |rank: usize| member(Role::Worker, u32::try_from(rank).expect("groups are small"));
-    for low in 0..size {
-        for high in low + 1..size {
-            let (a, b) = Connection::pair(rank(low), rank(high), settings).expect("sockets");
-            links[low][high] = Some(a);
-            links[high][low] = Some(b);
-        }
+    let pairs = (0..size).flat_map(|low| (low + 1..size).map(move |high| (low, high)));
+    for (low, high) in pairs {
+        let (a, b) = Connection::pair(rank(low), rank(high), settings).expect("sockets");
+        links[low][high] = Some(a);
+        links[high][low] = Some(b);
     }
     links
         .into_iter()
@@ -78,7 +77,7 @@ fn check_algorithm(algorithm: Algorithm) {
             group.set_algorithm(algorithm);
             [0, 1, size - 1, 1000, 40_001].map(|length| {
                 let mut values = numbers(group.rank(), length);
-                group.all_reduce(&mut values).unwrap();
+                group.all_reduce(&mut values).expect("nobody is lost");
                 values
             })
         });
@@ -104,7 +103,7 @@ fn doubling_gives_groups_of_any_size_the_same_sums() {
 
 #[test]
 fn vectors_longer_than_every_socket_buffer_do_not_block() {
-    const LENGTH: usize = 2_000_000;
+    const LENGTH: usize = 400_000;
     for algorithm in [Algorithm::Ring, Algorithm::Doubling] {
         let results = as_members(mesh(2, &Settings::default()), |mut group| {
             group.set_algorithm(algorithm);

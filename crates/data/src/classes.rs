@@ -11,26 +11,30 @@ use crate::number::number;
 pub(crate) struct Classes {
     names: Vec<String>,
     spellings: HashMap<Vec<u8>, u32>,
-    /// The label met last, since equal labels often stand together.
-    last: Option<(Vec<u8>, u32)>,
+    /// The first few spellings, which are compared before any is hashed: most
+    /// data sets have no more.
+    first: Vec<(Vec<u8>, u32)>,
 }
 
 /// More distinct labels than this mean that the column is no class.
 const MOST: usize = 1 << 16;
 
+/// How many spellings are compared before the rest is hashed.
+const COMPARED: usize = 16;
+
 impl Classes {
     /// The provisional index of a label.
     pub(crate) fn index(&mut self, label: &[u8]) -> Result<u32, Unexpected> {
-        if let Some((last, index)) = &self.last
-            && last == label
-        {
+        if let Some((_, index)) = self.first.iter().find(|(known, _)| known == label) {
             return Ok(*index);
         }
-        let index = match self.spellings.get(label) {
-            Some(index) => *index,
-            None => self.learn(label)?,
-        };
-        self.last = Some((label.to_vec(), index));
+        if let Some(index) = self.spellings.get(label) {
+            return Ok(*index);
+        }
+        let index = self.learn(label)?;
+        if self.first.len() < COMPARED {
+            self.first.push((label.to_vec(), index));
+        }
         Ok(index)
     }
 

@@ -52,6 +52,8 @@ impl SparseRows {
             .index(label)
             .map_err(|what| (at - label.len(), what))?;
         let row_start = self.columns.len();
+        // The least column that ascends.
+        let mut least = 0_u64;
         loop {
             at = blanks(bytes, at);
             if matches!(bytes.get(at), None | Some(b'#')) {
@@ -64,14 +66,11 @@ impl SparseRows {
                 let found = excerpt(&bytes[at..token_end(bytes, at)]);
                 return Err((at, Unexpected::new("`column:value`", found)));
             }
-            let ascends = match self.columns.last() {
-                Some(before) if self.columns.len() > row_start => *before < column,
-                _ => true,
-            };
-            if !ascends {
+            if u64::from(column) < least {
                 let what = Unexpected::new("columns in ascending order", format!("`{column}`"));
                 return Err((at, what));
             }
+            least = u64::from(column) + 1;
             at += length + 1;
             let Some((value, length)) = number(&bytes[at..]) else {
                 let found = excerpt(&bytes[at..token_end(bytes, at)]);

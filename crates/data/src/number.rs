@@ -11,6 +11,12 @@
 /// to the standard library.
 #[inline]
 pub(crate) fn number(bytes: &[u8]) -> Option<(f32, usize)> {
+    // A lone digit, which is what most entries of sparse and grey data are.
+    if let [digit @ b'0'..=b'9', next, ..] = bytes
+        && !matches!(next, b'0'..=b'9' | b'.' | b'e' | b'E')
+    {
+        return Some(((digit - b'0').into(), 1));
+    }
     let signed = matches!(bytes.first()?, b'-' | b'+');
     let mut at = usize::from(signed);
     let whole_start = at;
@@ -74,9 +80,15 @@ fn slow(bytes: &[u8], length: usize) -> Option<(f32, usize)> {
 #[inline]
 fn take_digits(bytes: &[u8], number: &mut u64) -> usize {
     let mut at = 0;
-    while let Some(eight) = bytes[at..].first_chunk::<8>().and_then(eight_digits) {
-        *number = number.wrapping_mul(100_000_000).wrapping_add(eight);
-        at += 8;
+    while let Some(eight) = bytes[at..].first_chunk::<8>() {
+        let (count, digits) = leading_digits(u64::from_le_bytes(*eight));
+        *number = number
+            .wrapping_mul(WHOLE_POWERS[count])
+            .wrapping_add(digits);
+        at += count;
+        if count < 8 {
+            return at;
+        }
     }
     while let Some(byte) = bytes.get(at) {
         let digit = byte.wrapping_sub(b'0');
@@ -89,20 +101,37 @@ fn take_digits(bytes: &[u8], number: &mut u64) -> usize {
     at
 }
 
-/// Eight digits at once, by adding up neighbours in one 64-bit word.
+const WHOLE_POWERS: [u64; 9] = [
+    1,
+    10,
+    100,
+    1000,
+    10_000,
+    100_000,
+    1_000_000,
+    10_000_000,
+    100_000_000,
+];
+
+/// How many of eight characters, the first in the lowest byte, are digits
+/// before the first other one, and their value. All eight are looked at in one
+/// 64-bit word, and neighbours are added up in pairs.
 #[inline]
-fn eight_digits(bytes: &[u8; 8]) -> Option<u64> {
-    let word = u64::from_le_bytes(*bytes);
-    const HIGH: u64 = 0xf0f0_f0f0_f0f0_f0f0;
-    // A digit has the high half 3, and still has it after adding 6.
-    let halves = (word & HIGH) | ((word.wrapping_add(0x0606_0606_0606_0606) & HIGH) >> 4);
-    if halves != 0x3333_3333_3333_3333 {
-        return None;
+fn leading_digits(word: u64) -> (usize, u64) {
+    let values = word ^ 0x3030_3030_3030_3030;
+    // The high bit of a byte becomes set where its value exceeds nine. Carries
+    // reach only the bytes behind the first such one, which do not count.
+    let others = (values.wrapping_add(0x7676_7676_7676_7676) | values) & 0x8080_8080_8080_8080;
+    let count = others.trailing_zeros() as usize / 8;
+    if count == 0 {
+        return (0, 0);
     }
-    let ones = word & 0x0f0f_0f0f_0f0f_0f0f;
+    // Digits move to the high end; the zeros before them mean nothing.
+    let ones = values << (64 - 8 * count);
     let pairs = (ones.wrapping_mul(10 * 256 + 1) >> 8) & 0x00ff_00ff_00ff_00ff;
     let fours = (pairs.wrapping_mul(100 * 65_536 + 1) >> 16) & 0x0000_ffff_0000_ffff;
-    Some(fours.wrapping_mul(10_000 * 4_294_967_296 + 1) >> 32)
+    let eight = fours.wrapping_mul(10_000 * 4_294_967_296 + 1) >> 32;
+    (count, eight)
 }
 
 fn take_exponent(bytes: &[u8]) -> Option<(i64, usize)> {
@@ -121,20 +150,13 @@ fn take_exponent(bytes: &[u8]) -> Option<(i64, usize)> {
 /// nothing if they begin with none or it does not fit.
 #[inline]
 pub(crate) fn whole(bytes: &[u8]) -> Option<(u32, usize)> {
-    let mut value = 0_u64;
-    let mut at = 0;
-    while let Some(byte) = bytes.get(at) {
-        let digit = byte.wrapping_sub(b'0');
-        if digit > 9 {
-            break;
-        }
-        value = value * 10 + u64::from(digit);
-        if value > u64::from(u32::MAX) {
-            return None;
-        }
-        at += 1;
+    let mut value = 0;
+    let count = take_digits(bytes, &mut value);
+    // More than nineteen digits may have wrapped around.
+    if count == 0 || count > 19 {
+        return None;
     }
-    (at > 0).then_some((value as u32, at))
+    Some((u32::try_from(value).ok()?, count))
 }
 
 #[cfg(test)]

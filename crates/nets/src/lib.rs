@@ -22,6 +22,7 @@ mod mlp;
 mod model;
 mod recurrent;
 mod row_step;
+mod spec;
 mod stack;
 
 pub use batch::{Batch, Csr, Inputs};
@@ -33,4 +34,5 @@ pub use mlp::Mlp;
 pub use model::{Input, Model, Tally};
 pub use recurrent::{Cell, Reading, RecurrentClassifier, RecurrentShape, Sequence};
 pub use row_step::RowStep;
+pub use spec::{BuildModelError, ModelSpec, ParseModelError, RecurrentSpec, RowKind};
 pub use stack::Activation;

@@ -250,3 +250,50 @@ fn a_pick_by_a_predictor_that_explains_little_says_so() {
         ran.out
     );
 }
+
+#[test]
+fn a_factor_plays_the_role_that_is_said() {
+    let dir = tempfile::tempdir().unwrap();
+    table(dir.path());
+    let path = dir.path().join("runs.csv");
+    let text = std::fs::read_to_string(&path).unwrap();
+    std::fs::write(&path, text.replace("workers", "hosts")).unwrap();
+    std::fs::write(
+        dir.path().join("prices.csv"),
+        "machine,cores,price_per_hour\nsmall,1,0.2\n",
+    )
+    .unwrap();
+    let size = |role: &[&str]| {
+        let words = [
+            "size",
+            "runs.csv",
+            "--factors",
+            "hosts",
+            "--deadline",
+            "10m",
+            "--prices",
+            "prices.csv",
+        ];
+        run(dir.path(), words.iter().chain(role))
+    };
+    size(&[]).fails(2, "no factor is known to be the machines or the cpus");
+    assert_eq!(size(&["--role", "machines=hosts"]).code, Some(0));
+    size(&["--role", "hosts"]).fails(2, "is not ROLE=FACTOR");
+    size(&["--role", "towers=hosts"]).fails(2, "the roles are batch, cpus, jobs, machines");
+    size(&["--role", "machines=workers"]).fails(2, "there is no such factor");
+    let words = [
+        "predict",
+        "runs.csv",
+        "--factors",
+        "batch_size,hosts,sync",
+        "--responses",
+        "time",
+        "--predictor",
+        "scaling",
+    ];
+    run(dir.path(), words).fails(2, "no factor is known to be");
+    let said = words.iter().chain(&["--role", "machines=hosts"]);
+    assert_eq!(run(dir.path(), said).code, Some(0));
+    let said = words.iter().chain(&["--role", "machines=sync"]);
+    run(dir.path(), said).fails(2, "a law of performance needs numbers above zero");
+}

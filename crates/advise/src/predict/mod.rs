@@ -3,6 +3,7 @@
 
 mod compare;
 mod conformal;
+mod demand;
 mod encode;
 mod fitted;
 mod linear;
@@ -19,6 +20,7 @@ mod trees;
 pub use compare::{Compared, Comparison, Score};
 pub use conformal::IntervalMethod;
 pub(crate) use conformal::Residuals;
+pub use demand::{Demand, DemandSource};
 pub use fitted::Kind;
 pub use predictor::{Belief, Choice, PredictOptions, Prediction, Predictor, PredictorError};
 pub use region::{Outside, OutsideHow};

@@ -1,9 +1,10 @@
 //! The operational-law model: a processor without a queue and a disk with one.
 
 use super::FitPredictorError;
+use super::demand::Demand;
 use super::role::{Role, Roles};
 use super::training::{Training, cell};
-use crate::least_squares::positive_least_squares;
+use crate::least_squares::{nnls, positive_least_squares};
 use crate::runs::Factors;
 
 /// The model of "Courier: Real-Time Optimal Batch Size Prediction for Latency
@@ -16,7 +17,9 @@ use crate::runs::Factors;
 /// processes. Here the demands keep their meaning and their sign: a step needs
 /// `S_cpu = s₀ + s₁·B/cpus` seconds of processor, for each combination of
 /// categories its own, and `1/μ_D = d₀ + d₁·B` seconds of disk. All are
-/// estimated from relative errors under the bound of zero. The paper prints
+/// estimated from relative errors under the bound of zero; where the runs' samples
+/// were recorded, the demands are what these say, and a step takes `κ` seconds more
+/// that no sample sees, as waiting for the network. The paper prints
 /// `1/(λ_D − μ_D)` once, which would be negative for a stable disk.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Operational {
@@ -57,7 +60,12 @@ impl Operational {
         let mut cells: Vec<usize> = data.rows.iter().map(|row| data.cell(row)).collect();
         cells.sort_unstable();
         cells.dedup();
-        let needed = DISK + 2 * cells.len() + 1;
+        // From samples, only the rate of arrivals at the disk and what each cell
+        // waits for otherwise are left to estimate.
+        let needed = match data.demands {
+            Some(_) => 2 + cells.len(),
+            None => DISK + 2 * cells.len() + 1,
+        };
         let found = data.settings();
         if found < needed {
             return Err(FitPredictorError::TooFewSettings { needed, found });
@@ -70,15 +78,81 @@ impl Operational {
             cells,
         };
         let logs: Vec<f64> = data.response.iter().map(|time| time.ln()).collect();
-        let (parameters, _) = positive_least_squares(&model.starts(), (1e-8, 1e4), |trial| {
+        let missed = |parameters: &[f64]| -> Vec<f64> {
             let pairs = data.rows.iter().zip(&logs);
             pairs
-                .map(|(row, log)| model.time(trial, row).ln() - log)
+                .map(|(row, log)| model.time(parameters, row).ln() - log)
                 .collect()
-        })
-        .ok_or(FitPredictorError::NoSolution)?;
-        model.parameters = parameters;
+        };
+        model.parameters = match &data.demands {
+            None => {
+                positive_least_squares(&model.starts(), (1e-8, 1e4), missed)
+                    .ok_or(FitPredictorError::NoSolution)?
+                    .0
+            }
+            Some(demands) => {
+                let measured = model.measured(data, demands)?;
+                let starts: Vec<Vec<f64>> = [0.1, 0.5, 2.0]
+                    .map(|rate| {
+                        let mut start = vec![rate];
+                        start.resize(1 + model.cells.len(), 0.1);
+                        start
+                    })
+                    .to_vec();
+                let (found, _) = positive_least_squares(&starts, (1e-8, 1e4), |free| {
+                    missed(&measured.with(free))
+                })
+                .ok_or(FitPredictorError::NoSolution)?;
+                measured.with(&found)
+            }
+        };
         Ok(model)
+    }
+
+    /// Demands of a step by non-negative least squares of what samples say the
+    /// runs used, per job and step: the operational law `D = U·T/C`, busy time over
+    /// completions (Denning and Buzen 1978).
+    fn measured(
+        &self,
+        data: &Training<'_>,
+        demands: &[Demand],
+    ) -> Result<Measured, FitPredictorError> {
+        let batches: Vec<f64> = data.rows.iter().map(|row| self.batch(row)).collect();
+        let per_step = |used: fn(&Demand) -> f64| -> Vec<f64> {
+            let pairs = data.rows.iter().zip(demands);
+            pairs
+                .map(|(row, demand)| {
+                    let jobs = self.roles.level(Role::Concurrency, row);
+                    used(demand) / jobs / steps(&self.roles, row) / self.units.step_seconds
+                })
+                .collect()
+        };
+        let line = |rows: &[usize], used: &[f64]| -> Result<[f64; 2], FitPredictorError> {
+            let columns = [
+                vec![1.0; rows.len()],
+                rows.iter().map(|&row| batches[row]).collect(),
+            ];
+            let used: Vec<f64> = rows.iter().map(|&row| used[row]).collect();
+            let found = nnls(&columns, &used)?;
+            Ok([found.coefficients[0], found.coefficients[1]])
+        };
+        let all: Vec<usize> = (0..data.rows.len()).collect();
+        let processor = per_step(|demand| demand.cpu_s);
+        let cells = self
+            .cells
+            .iter()
+            .map(|&cell| {
+                let own = all.iter().copied();
+                let own: Vec<usize> = own
+                    .filter(|&row| data.cell(data.rows[row]) == cell)
+                    .collect();
+                line(&own, &processor)
+            })
+            .collect::<Result<_, _>>()?;
+        Ok(Measured {
+            disk: line(&all, &per_step(|demand| demand.disk_s))?,
+            cells,
+        })
     }
 
     pub(crate) fn predict(&self, configuration: &[f64]) -> f64 {
@@ -129,6 +203,26 @@ impl Operational {
     }
 }
 
+/// Demands that samples tell: of the disk, and of the processor in each cell, each
+/// for a step and for a record of it.
+struct Measured {
+    disk: [f64; 2],
+    cells: Vec<[f64; 2]>,
+}
+
+impl Measured {
+    /// The parameters of the model, given the rate of arrivals at the disk and the
+    /// time that a step of each cell takes besides.
+    fn with(&self, free: &[f64]) -> Vec<f64> {
+        let cells = self.cells.iter().zip(&free[1..]);
+        let cells = cells.flat_map(|([step, record], besides)| [step + besides, *record]);
+        [free[0], self.disk[0], self.disk[1]]
+            .into_iter()
+            .chain(cells)
+            .collect()
+    }
+}
+
 impl Units {
     fn of(data: &Training<'_>) -> Self {
         let roles = data.roles;
@@ -157,4 +251,86 @@ fn processes(roles: &Roles, configuration: &[f64]) -> f64 {
     let all =
         roles.level(Role::Cpus, configuration) * roles.level(Role::Concurrency, configuration);
     (all / roles.level(Role::Machines, configuration)).max(1.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::predict::{Choice, DemandSource, Kind, PredictOptions, Predictor};
+    use crate::runs::{FactorColumn, Runs};
+
+    const CPUS: [f64; 2] = [2.0, 4.0];
+
+    /// A step of the law: seconds of processor and of disk.
+    fn demand(batch: f64) -> (f64, f64) {
+        (0.02 + 0.0004 * batch, 0.004 + 0.00002 * batch)
+    }
+
+    fn law(batch: f64, cpus: f64) -> f64 {
+        let disk = demand(batch).1;
+        let busy = 15.0 * cpus * disk;
+        6000.0 / batch * (0.02 + 0.0004 * batch / cpus + 0.005 + disk / (1.0 - busy))
+    }
+
+    fn runs(batches: &[f64]) -> (Runs, Vec<Demand>) {
+        let mut settings: Vec<(f64, f64)> = Vec::new();
+        for &batch in batches {
+            settings.extend(CPUS.map(|cpus| (batch, cpus)));
+        }
+        let column = |value: fn(&(f64, f64)) -> f64| settings.iter().map(value).collect();
+        let runs = Runs::new(
+            vec![
+                ("batch".to_owned(), FactorColumn::Numeric(column(|at| at.0))),
+                ("cpus".to_owned(), FactorColumn::Numeric(column(|at| at.1))),
+            ],
+            vec![("time".to_owned(), column(|at| law(at.0, at.1)))],
+            None,
+        );
+        let demands = settings.iter().map(|&(batch, _)| Demand {
+            cpu_s: 6000.0 / batch * demand(batch).0,
+            disk_s: 6000.0 / batch * demand(batch).1,
+        });
+        (runs.expect("the columns fit"), demands.collect())
+    }
+
+    fn fit(batches: &[f64], sampled: bool) -> Result<Predictor, crate::predict::PredictorError> {
+        let (runs, demands) = runs(batches);
+        let options = PredictOptions {
+            choice: Choice::Only(Kind::Queue),
+            demands: sampled.then_some(demands),
+            ..PredictOptions::default()
+        };
+        Predictor::fit(&runs, "time", &options)
+    }
+
+    #[test]
+    fn demands_from_samples_need_fewer_runs_and_give_the_law_back() {
+        let batches = [32.0, 128.0, 256.0];
+        assert!(
+            fit(&batches, false).is_err(),
+            "six settings do not tell the table's law"
+        );
+        let found = fit(&batches, true).unwrap();
+        assert_eq!(found.demand_source(), Some(DemandSource::Samples));
+        for (batch, cpus) in [(64.0, 2.0), (192.0, 4.0), (256.0, 3.0)] {
+            let ratio = found.predict(&[batch, cpus], 0.9).value / law(batch, cpus);
+            assert!((ratio - 1.0).abs() < 0.005, "{batch} {cpus}: {ratio}");
+        }
+        // How busy the disk is was never told, only how long it worked.
+        let busy = found.disk_utilisation(&[128.0, 4.0]).unwrap();
+        assert!((busy - 15.0 * 4.0 * demand(128.0).1).abs() < 0.02, "{busy}");
+    }
+
+    #[test]
+    fn demands_without_processor_time_are_not_used() {
+        let (runs, mut demands) = runs(&[32.0, 64.0, 128.0, 256.0, 512.0]);
+        demands[3].cpu_s = 0.0;
+        let options = PredictOptions {
+            choice: Choice::Only(Kind::Queue),
+            demands: Some(demands),
+            ..PredictOptions::default()
+        };
+        let found = Predictor::fit(&runs, "time", &options).unwrap();
+        assert_eq!(found.demand_source(), Some(DemandSource::Table));
+    }
 }

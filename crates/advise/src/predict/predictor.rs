@@ -3,6 +3,7 @@
 use super::FitPredictorError;
 use super::compare::{Comparison, Judging, OutOfFold, choose, judge};
 use super::conformal::{IntervalMethod, Residuals};
+use super::demand::{Demand, DemandSource};
 use super::encode::{Encoding, Style};
 use super::fitted::{Fitted, Kind};
 use super::region::{Outside, Region, widening};
@@ -35,6 +36,9 @@ pub struct PredictOptions {
     pub coverage: f64,
     /// Which factor plays which part; found by name if `None`.
     pub roles: Option<Roles>,
+    /// What each run of the table used, for a response that is its duration;
+    /// ignored unless all of it is usable.
+    pub demands: Option<Vec<Demand>>,
     /// The seed of folds, forests and restarts.
     pub seed: u64,
     /// How many threads may be used; results do not depend on it.
@@ -47,6 +51,7 @@ impl Default for PredictOptions {
             choice: Choice::Auto,
             coverage: 0.95,
             roles: None,
+            demands: None,
             seed: 1,
             threads: Threads::ONE,
         }
@@ -96,6 +101,7 @@ pub struct Predictor {
     local: Local,
     region: Region,
     comparison: Comparison,
+    source: DemandSource,
     threads: Threads,
 }
 
@@ -155,6 +161,14 @@ impl Predictor {
             values,
             runs.trials(),
         );
+        let demands = options.demands.clone().filter(|demands| {
+            demands.len() == runs.rows() && demands.iter().all(Demand::is_usable)
+        });
+        let source = match demands {
+            Some(_) => DemandSource::Samples,
+            None => DemandSource::Table,
+        };
+        let data = data.with_demands(demands);
         let judging = Judging {
             coverage: options.coverage,
             seed: options.seed,
@@ -177,6 +191,7 @@ impl Predictor {
             local,
             region: Region::of(runs.factors(), runs.settings()),
             comparison,
+            source,
             threads: options.threads,
         })
     }
@@ -213,6 +228,14 @@ impl Predictor {
             Fitted::Queue(model) => Some(model.disk_utilisation(configuration)),
             _ => None,
         }
+    }
+
+    /// Where the queue model has its demands from; `None` if it could not be
+    /// fitted or was not tried.
+    pub fn demand_source(&self) -> Option<DemandSource> {
+        let mut lines = self.comparison.compared.iter();
+        let fitted = lines.any(|line| line.kind == Kind::Queue && line.outcome.is_ok());
+        fitted.then_some(self.source)
     }
 
     /// The law that a scaling predictor settled on.

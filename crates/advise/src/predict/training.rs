@@ -1,5 +1,6 @@
 //! What a predictor is fitted to.
 
+use super::demand::Demand;
 use super::role::Roles;
 use super::scale::Scale;
 use crate::runs::{Configuration, Factors, key};
@@ -13,6 +14,8 @@ pub(crate) struct Training<'a> {
     pub(crate) rows: Vec<&'a [f64]>,
     pub(crate) response: Vec<f64>,
     pub(crate) trials: Vec<usize>,
+    /// What each row's run used, if it was recorded.
+    pub(crate) demands: Option<Vec<Demand>>,
 }
 
 impl<'a> Training<'a> {
@@ -29,7 +32,13 @@ impl<'a> Training<'a> {
             rows: settings.iter().map(Vec::as_slice).collect(),
             response: response.to_vec(),
             trials: trials.to_vec(),
+            demands: None,
         }
+    }
+
+    /// With what each run used.
+    pub(crate) fn with_demands(self, demands: Option<Vec<Demand>>) -> Self {
+        Self { demands, ..self }
     }
 
     pub(crate) fn select(&self, rows: &[usize]) -> Self {
@@ -39,6 +48,10 @@ impl<'a> Training<'a> {
             rows: rows.iter().map(|&row| self.rows[row]).collect(),
             response: rows.iter().map(|&row| self.response[row]).collect(),
             trials: rows.iter().map(|&row| self.trials[row]).collect(),
+            demands: self
+                .demands
+                .as_ref()
+                .map(|demands| rows.iter().map(|&row| demands[row]).collect()),
         }
     }
 

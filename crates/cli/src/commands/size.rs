@@ -8,7 +8,6 @@ use crate::failure::Failure;
 use crate::output::{self, Page};
 use crate::quantity;
 use anyhow::anyhow;
-use paceline_advise::predict::Roles;
 use paceline_advise::size::{
     ClusterLaw, MachineType, SizeOption, SizeRequest, Sizing, size as sized,
 };
@@ -65,7 +64,8 @@ struct Answer<'a> {
 
 pub(crate) fn size(args: &Args) -> Result<Exit, Failure> {
     let machines = prices(&args.prices)?;
-    let mut table = args.table.open()?.runs(std::slice::from_ref(&args.time))?;
+    let open = args.table.open()?;
+    let mut table = open.runs(std::slice::from_ref(&args.time))?;
     let given = args.given.as_deref().unwrap_or_default();
     let given = table.runs.factors().fixed(given).map_err(Failure::user)?;
     let rows: Vec<usize> = (0..table.runs.rows())
@@ -79,7 +79,8 @@ pub(crate) fn size(args: &Args) -> Result<Exit, Failure> {
         return Err(Failure::user(anyhow!("no run has the given levels")));
     }
     table.runs = table.runs.select(&rows);
-    let roles = Roles::by_name(table.runs.factors());
+    table.count = rows.len();
+    let roles = open.roles(table.runs.factors())?;
     let law =
         ClusterLaw::fit(&table.runs, &args.time, &roles, args.cores).map_err(Failure::user)?;
     let request = SizeRequest {

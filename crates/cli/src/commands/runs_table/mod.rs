@@ -1,14 +1,21 @@
 //! The table of runs that `predict`, `pick` and `size` learn from.
 
+mod epochs;
+mod recorded;
+
+pub(crate) use epochs::{EpochsTable, report_epochs};
+pub(crate) use recorded::Demands;
+
 use super::table_file::TableFile;
 use crate::failure::Failure;
 use crate::study_file;
 use anyhow::anyhow;
 use paceline_advise::Threads;
-use paceline_advise::predict::{Choice, Kind};
-use paceline_advise::runs::{FactorColumn, Runs};
+use paceline_advise::predict::{Choice, Kind, Role, Roles};
+use paceline_advise::runs::{FactorColumn, Factors, Runs};
 use paceline_model::Level;
 use paceline_stats::table::{Column, ColumnData, Table};
+use paceline_study::Study;
 use std::path::PathBuf;
 
 #[derive(Debug, clap::Args)]
@@ -18,11 +25,17 @@ pub(crate) struct TableArgs {
     /// The columns that were set; a study's own factors by default
     #[arg(long, value_name = "COLUMN,…", value_delimiter = ',')]
     factors: Vec<String>,
+    /// Which factor is the batch, cpus, jobs, machines, epochs or samples, as in
+    /// machines=hosts; found by name where it is not said
+    #[arg(long, value_name = "ROLE=FACTOR,…", value_parser = role, value_delimiter = ',')]
+    role: Vec<(Role, String)>,
 }
 
 /// Runs with what a reader must know of their file.
 pub(crate) struct RunsTable {
     pub(crate) runs: Runs,
+    /// How many runs were learned from; their table may have a row per epoch.
+    pub(crate) count: usize,
     /// The file that was read.
     pub(crate) source: String,
     /// Runs of a study that are not done.
@@ -32,7 +45,9 @@ pub(crate) struct RunsTable {
 /// A table before it is known which responses are asked for.
 pub(crate) struct OpenTable {
     file: TableFile,
+    study: Option<Study>,
     factors: Vec<String>,
+    said: Vec<(Role, String)>,
     /// A study's own responses that its table has; empty for a plain CSV file.
     pub(crate) responses: Vec<String>,
 }
@@ -48,7 +63,7 @@ impl TableArgs {
         let has = |name: &String| file.table.column(name).is_some();
         let mut factors = self.factors.clone();
         let mut responses = Vec::new();
-        if let Some(study) = study {
+        if let Some(study) = &study {
             if factors.is_empty() {
                 factors = study
                     .factors()
@@ -71,7 +86,9 @@ impl TableArgs {
         }
         Ok(OpenTable {
             file,
+            study,
             factors,
+            said: self.role.clone(),
             responses,
         })
     }
@@ -81,11 +98,7 @@ impl OpenTable {
     /// The runs with these responses.
     pub(crate) fn runs(&self, responses: &[String]) -> Result<RunsTable, Failure> {
         let table = &self.file.table;
-        let factors = self
-            .factors
-            .iter()
-            .map(|name| Ok((name.clone(), factor(column(table, name)?)?)))
-            .collect::<Result<_, Failure>>()?;
+        let factors = self.factor_columns()?;
         let responses = responses
             .iter()
             .map(|name| {
@@ -95,11 +108,32 @@ impl OpenTable {
                 Ok((name.clone(), values.to_vec()))
             })
             .collect::<Result<_, Failure>>()?;
+        let runs = Runs::new(factors, responses, None).map_err(Failure::user)?;
         Ok(RunsTable {
-            runs: Runs::new(factors, responses, None).map_err(Failure::user)?,
+            count: runs.rows(),
+            runs,
             source: self.file.path.display().to_string(),
             left_out: self.file.left_out,
         })
+    }
+
+    /// The runs' settings alone, with the row as a nameless response.
+    fn factor_runs(&self) -> Result<Runs, Failure> {
+        let table = &self.file.table;
+        let rows = (0..table.rows()).map(|row| row as f64).collect();
+        Runs::new(self.factor_columns()?, vec![(String::new(), rows)], None).map_err(Failure::user)
+    }
+
+    fn factor_columns(&self) -> Result<Vec<(String, FactorColumn)>, Failure> {
+        let names = self.factors.iter();
+        names
+            .map(|name| Ok((name.clone(), factor(column(&self.file.table, name)?)?)))
+            .collect()
+    }
+
+    /// Which factor plays which part.
+    pub(crate) fn roles(&self, factors: &Factors) -> Result<Roles, Failure> {
+        Roles::assigned(factors, &self.said).map_err(Failure::user)
     }
 }
 
@@ -126,6 +160,21 @@ fn factor(column: &Column) -> Result<FactorColumn, Failure> {
             Ok(FactorColumn::Words(words.collect::<Result<_, _>>()?))
         }
     }
+}
+
+/// Reads `machines=hosts`.
+fn role(text: &str) -> Result<(Role, String), String> {
+    let Some((role, factor)) = text.split_once('=') else {
+        return Err(format!("`{text}` is not ROLE=FACTOR"));
+    };
+    let role = Role::parse(role).ok_or_else(|| {
+        let names: Vec<&str> = Role::ALL.iter().map(|role| role.name()).collect();
+        format!(
+            "there is no role `{role}`; the roles are {}",
+            names.join(", ")
+        )
+    })?;
+    Ok((role, factor.trim().to_owned()))
 }
 
 /// Reads `batch_size=64,workers=2`.

@@ -1,8 +1,10 @@
 //! `paceline predict`: what a response will be, by the predictor that deserves
 //! trust.
 
+mod curves;
+
 use super::runs_table::{
-    RunsTable, TableArgs, predictor, settings, settings_json, threads, written,
+    Demands, RunsTable, TableArgs, predictor, settings, settings_json, threads, written,
 };
 use crate::args::Format;
 use crate::exit::Exit;
@@ -10,8 +12,8 @@ use crate::failure::Failure;
 use crate::output::{self, Page};
 use anyhow::anyhow;
 use paceline_advise::predict::{
-    Choice, Comparison, IntervalMethod, Outside, OutsideHow, PredictOptions, Prediction, Predictor,
-    Score,
+    Choice, Comparison, DemandSource, IntervalMethod, Outside, OutsideHow, PredictOptions,
+    Prediction, Predictor, Score,
 };
 use paceline_model::Level;
 use paceline_report::number::{count, percent, significant};
@@ -28,6 +30,10 @@ pub(crate) struct Args {
     /// A configuration to predict, as in batch_size=128,workers=2; may be repeated
     #[arg(long, value_name = "FACTOR=LEVEL,…", value_parser = settings)]
     at: Vec<Settings>,
+    /// Show how the responses go on with the epochs that the runs of a study reported, and
+    /// make the number of epochs a factor
+    #[arg(long)]
+    curve: bool,
     /// auto, linear, queue, scaling, gp, boost or forest
     #[arg(long, value_name = "NAME", default_value = "auto", value_parser = predictor)]
     predictor: Choice,
@@ -61,33 +67,56 @@ pub(crate) fn predict(args: &Args) -> Result<Exit, Failure> {
         return Err(Failure::user(anyhow!("no responses are named"))
             .hint("name the columns to predict with --responses"));
     }
-    let table = open.runs(&responses)?;
-    let options = PredictOptions {
-        choice: args.predictor,
-        coverage: args.coverage,
-        seed: args.seed,
-        threads: threads(),
-        ..PredictOptions::default()
+    let epochs = match args.curve {
+        true => Some(open.epochs(&responses)?),
+        false => None,
     };
+    let curves = match &epochs {
+        Some(epochs) => curves::curves(epochs, &responses),
+        None => Vec::new(),
+    };
+    let table = match &epochs {
+        Some(epochs) => &epochs.thin,
+        None => &open.runs(&responses)?,
+    };
+    let factors = table.runs.factors();
     let configurations = args
         .at
         .iter()
-        .map(|at| {
-            table
-                .runs
-                .factors()
-                .configuration(at)
-                .map_err(Failure::user)
-        })
+        .map(|at| factors.configuration(at).map_err(Failure::user))
         .collect::<Result<Vec<_>, _>>()?;
-    let predictors = responses
+    // Curves are shown without predictors unless something is to be predicted.
+    let predicted = match args.curve && configurations.is_empty() {
+        true => &[][..],
+        false => &responses,
+    };
+    // Samples are of whole runs and not of their epochs.
+    let demands = match args.curve {
+        true => Demands::Unknown("the epochs are a factor".to_owned()),
+        false => open.demands(&open.roles(factors)?),
+    };
+    let predictors = predicted
         .iter()
-        .map(|response| Predictor::fit(&table.runs, response, &options).map_err(Failure::user))
+        .map(|response| {
+            let roles = match &epochs {
+                Some(epochs) => epochs.roles(&open, response)?,
+                None => open.roles(factors)?,
+            };
+            let options = PredictOptions {
+                choice: args.predictor,
+                coverage: args.coverage,
+                roles: Some(roles),
+                demands: open.demands_of(&demands, response),
+                seed: args.seed,
+                threads: threads(),
+            };
+            Predictor::fit(&table.runs, response, &options).map_err(Failure::user)
+        })
         .collect::<Result<Vec<_>, _>>()?;
     let rows: Vec<Row> = configurations
         .iter()
         .map(|at| Row {
-            settings: table.runs.factors().settings(at),
+            settings: factors.settings(at),
             predictions: predictors
                 .iter()
                 .map(|p| p.predict(at, args.coverage))
@@ -95,25 +124,49 @@ pub(crate) fn predict(args: &Args) -> Result<Exit, Failure> {
         })
         .collect();
     let text = match args.format {
-        Format::Text => text(&table, &predictors, &rows, args.coverage),
-        Format::Json => output::json(&document(&table, &predictors, &rows, args.coverage)),
+        Format::Text => {
+            let page = Page::of_stdout();
+            let shown = epochs
+                .as_ref()
+                .map_or(String::new(), |epochs| curves::text(epochs, &curves, page));
+            let why = match &demands {
+                Demands::Recorded(_) => "it is not the duration of the runs",
+                Demands::Unknown(why) => why,
+            };
+            text(table, &predictors, &rows, args.coverage, &shown, why)
+        }
+        Format::Json => {
+            let mut document = document(table, &predictors, &rows, args.coverage);
+            if let Some(epochs) = &epochs {
+                document["curves"] = curves::json(epochs, &curves);
+            }
+            output::json(&document)
+        }
     };
     output::data(&text)?;
     Ok(Exit::Done)
 }
 
-fn text(table: &RunsTable, predictors: &[Predictor], rows: &[Row], coverage: f64) -> String {
+fn text(
+    table: &RunsTable,
+    predictors: &[Predictor],
+    rows: &[Row],
+    coverage: f64,
+    curves: &str,
+    no_samples: &str,
+) -> String {
     let page = Page::of_stdout();
     let runs = &table.runs;
     let mut out = format!(
         "{} runs of {}, {} factors\n",
-        count(runs.rows() as u64),
+        count(table.count as u64),
         table.source,
         runs.factors().len()
     );
     if table.left_out > 0 {
         out += &format!("{} runs that are not done were left out\n", table.left_out);
     }
+    out += curves;
     for predictor in predictors {
         out += &format!(
             "\n{}: {}\n\n",
@@ -121,6 +174,20 @@ fn text(table: &RunsTable, predictors: &[Predictor], rows: &[Row], coverage: f64
             predictor.comparison().reason
         );
         out += &comparison(predictor.comparison(), coverage).render(page.width, page.style);
+        match predictor.demand_source() {
+            Some(DemandSource::Samples) => {
+                out += &format!(
+                    "queue takes what a step needs of processor and disk from the samples of {} runs\n",
+                    count(table.count as u64)
+                );
+            }
+            Some(DemandSource::Table) => {
+                out += &format!(
+                    "queue takes what a step needs from the times in the table: {no_samples}\n"
+                );
+            }
+            None => {}
+        }
         if predictor.method(coverage) == IntervalMethod::Student {
             out += "Too few runs for ranks: intervals take the errors as normal.\n";
         }
@@ -255,7 +322,7 @@ fn document(table: &RunsTable, predictors: &[Predictor], rows: &[Row], coverage:
         .collect();
     json!({
         "source": table.source,
-        "runs": table.runs.rows(),
+        "runs": table.count,
         "left_out": table.left_out,
         "coverage": coverage,
         "responses": responses,
@@ -293,6 +360,10 @@ pub(crate) fn predictor_json(predictor: &Predictor, coverage: f64) -> Value {
         },
         "compared": compared,
         "auto": comparison.auto.as_ref().map(score),
+        "queue_demands_from": predictor.demand_source().map(|source| match source {
+            DemandSource::Samples => "samples",
+            DemandSource::Table => "table",
+        }),
     })
 }
 

@@ -4,10 +4,11 @@ use std::io::{self, IoSlice};
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytemuck::cast_slice;
 use thiserror::Error;
 
 use crate::deadline::{Deadline, now};
-use crate::frame::{HEADER_BYTES, Header, Parts, Payload, PayloadError};
+use crate::frame::{Header, Parts, Payload, PayloadError};
 use crate::impairment::ImpairedLink;
 use crate::member::Member;
 use crate::socket::Ready;
@@ -84,16 +85,45 @@ impl WriteHalf {
     pub fn send(&mut self, header: &Header, payload: Payload<'_>) -> Result<(), SendError> {
         let begun = now();
         let deadline = Deadline::after(self.send_timeout);
-        let mut outgoing = self.begin(header, payload)?;
-        let total = outgoing.total() as u64;
-        while !self.advance(&mut outgoing)? {
+        let Parts {
+            encoding,
+            length,
+            prefix,
+            slices,
+        } = payload.parts()?;
+        let head = header.encode(encoding, length);
+        let prefix: &[u8] = prefix.as_ref().map_or(&[], |numbers| cast_slice(numbers));
+        let parts: [&[u8]; 4] = [&head, prefix, slices[0], slices[1]];
+        let total: usize = parts.iter().map(|part| part.len()).sum();
+        let mut sent = 0;
+        loop {
+            let mut skip = sent;
+            let rest = parts.map(|part| {
+                let skipped = skip.min(part.len());
+                skip -= skipped;
+                IoSlice::new(&part[skipped..])
+            });
+            let blocked = if sent < total {
+                match self.write_part(&rest)? {
+                    Some(count) => {
+                        sent += count;
+                        continue;
+                    }
+                    None => true,
+                }
+            } else {
+                !self.flush()?
+            };
+            if !blocked {
+                break;
+            }
             match self.stream.wait(Ready::Write, deadline) {
                 Ok(()) => {}
                 Err(WaitError::TimedOut) => return Err(self.give_up(SendError::TimedOut)),
                 Err(WaitError::Io(error)) => return Err(self.give_up(SendError::Io(error))),
             }
         }
-        self.counters.sent(total, now() - begun);
+        self.counters.sent(total as u64, now() - begun);
         Ok(())
     }
 
@@ -104,37 +134,30 @@ impl WriteHalf {
         self.stream.shut_down();
     }
 
-    /// Begins to send a frame; an impaired link takes it at once.
-    pub(crate) fn begin<'a>(
-        &mut self,
-        header: &Header,
-        payload: Payload<'a>,
-    ) -> Result<Outgoing<'a>, SendError> {
-        let mut outgoing = Outgoing::new(header, payload.parts()?);
+    /// Sends what fits of `parts`; `None` if nothing does. An impaired link
+    /// takes all of it at once.
+    pub(crate) fn write_part(&mut self, parts: &[IoSlice<'_>]) -> Result<Option<usize>, SendError> {
         if self.broken {
             return Err(SendError::Closed);
         }
         if let Some(link) = &self.impaired {
-            let queued = link.send(outgoing.copy(), Deadline::after(self.send_timeout));
-            if let Err(error) = queued {
-                return Err(self.give_up(error));
-            }
-            outgoing.sent = outgoing.total();
+            let copy: Vec<u8> = parts.iter().flat_map(|part| part.iter().copied()).collect();
+            let count = copy.len();
+            return match link.send(copy, Deadline::after(self.send_timeout)) {
+                Ok(()) => Ok(Some(count)),
+                Err(error) => Err(self.give_up(error)),
+            };
         }
-        Ok(outgoing)
+        self.stream
+            .try_write(parts)
+            .map_err(|error| self.give_up(worded(error)))
     }
 
-    /// Sends what fits; says whether all is sent.
-    pub(crate) fn advance(&mut self, outgoing: &mut Outgoing<'_>) -> Result<bool, SendError> {
-        match outgoing.advance(&self.stream) {
-            Ok(done) => Ok(done),
-            Err(error) => Err(self.give_up(match error.kind() {
-                io::ErrorKind::ConnectionReset
-                | io::ErrorKind::BrokenPipe
-                | io::ErrorKind::NotConnected => SendError::Closed,
-                _ => SendError::Io(error),
-            })),
-        }
+    /// Passes on what TLS holds back; says whether nothing is left.
+    pub(crate) fn flush(&mut self) -> Result<bool, SendError> {
+        self.stream
+            .try_flush()
+            .map_err(|error| self.give_up(worded(error)))
     }
 
     pub(crate) fn give_up(&mut self, error: SendError) -> SendError {
@@ -143,69 +166,13 @@ impl WriteHalf {
     }
 }
 
-/// A frame on its way out.
-#[derive(Debug)]
-pub(crate) struct Outgoing<'a> {
-    /// The header and, for rows, their number and width.
-    head: [u8; HEADER_BYTES + 8],
-    head_bytes: usize,
-    slices: [&'a [u8]; 2],
-    sent: usize,
-}
-
-impl<'a> Outgoing<'a> {
-    fn new(header: &Header, parts: Parts<'a>) -> Self {
-        let mut head = [0; HEADER_BYTES + 8];
-        head[..HEADER_BYTES].copy_from_slice(&header.encode(parts.encoding, parts.length));
-        let mut head_bytes = HEADER_BYTES;
-        if let Some([count, width]) = parts.prefix {
-            head[HEADER_BYTES..HEADER_BYTES + 4].copy_from_slice(&count.to_le_bytes());
-            head[HEADER_BYTES + 4..].copy_from_slice(&width.to_le_bytes());
-            head_bytes += 8;
-        }
-        Self {
-            head,
-            head_bytes,
-            slices: parts.slices,
-            sent: 0,
-        }
-    }
-
-    pub(crate) fn total(&self) -> usize {
-        self.head_bytes + self.slices[0].len() + self.slices[1].len()
-    }
-
-    pub(crate) fn sent(&self) -> usize {
-        self.sent
-    }
-
-    fn copy(&self) -> Vec<u8> {
-        let mut bytes = Vec::with_capacity(self.total());
-        bytes.extend_from_slice(&self.head[..self.head_bytes]);
-        for slice in self.slices {
-            bytes.extend_from_slice(slice);
-        }
-        bytes
-    }
-
-    fn advance(&mut self, stream: &Stream) -> io::Result<bool> {
-        while self.sent < self.total() {
-            let mut skip = self.sent;
-            let parts = [
-                &self.head[..self.head_bytes],
-                self.slices[0],
-                self.slices[1],
-            ]
-            .map(|part| {
-                let skipped = skip.min(part.len());
-                skip -= skipped;
-                IoSlice::new(&part[skipped..])
-            });
-            match stream.try_write(&parts)? {
-                Some(count) => self.sent += count,
-                None => return Ok(false),
-            }
-        }
-        stream.try_flush()
+/// A connection that the peer closed is closed, whichever way the system words
+/// it.
+fn worded(error: io::Error) -> SendError {
+    match error.kind() {
+        io::ErrorKind::ConnectionReset
+        | io::ErrorKind::BrokenPipe
+        | io::ErrorKind::NotConnected => SendError::Closed,
+        _ => SendError::Io(error),
     }
 }

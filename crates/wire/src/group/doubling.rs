@@ -35,7 +35,7 @@ impl Group {
             return self.take(Step {
                 number: UNFOLD,
                 to: None,
-                from: Some((host, Arrival::Replace(values))),
+                from: Some((host, values, Arrival::Replace)),
             });
         };
         let guest = seats.guest(self.rank);
@@ -43,7 +43,7 @@ impl Group {
             self.take(Step {
                 number: FOLD,
                 to: None,
-                from: Some((guest, Arrival::Add(values))),
+                from: Some((guest, values, Arrival::Add)),
             })?;
         }
         for level in 0..seats.levels() {
@@ -51,7 +51,7 @@ impl Group {
             self.take(Step {
                 number: u64::from(level),
                 to: Some((partner, values)),
-                from: Some((partner, Arrival::Replace(incoming))),
+                from: Some((partner, incoming, Arrival::Replace)),
             })?;
             add(values, incoming);
         }

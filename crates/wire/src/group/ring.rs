@@ -2,45 +2,63 @@
 
 use std::ops::Range;
 
-use super::exchange::{Arrival, Step};
+use super::exchange::{Arrival, Flow};
 use super::{Group, ReduceError};
 
 impl Group {
     /// Reduce-scatter, then all-gather, both around the ring (Patarasuk and
-    /// Yuan, 2009). Each chunk is summed in the order in which it passes the
-    /// members, ends at one of them, and is copied from there: all members get
-    /// the same bits.
+    /// Yuan, 2009). In step s a member sends chunk rank − s and receives chunk
+    /// rank − s − 1, which it sends in the next step: piece by piece, as they
+    /// arrive. A chunk is summed in the order in which it passes the members,
+    /// ends at one of them, and is copied from there: all get the same bits.
+    ///
+    /// A piece that replaces another has passed every member, this one
+    /// included: what it replaces has been sent.
     pub(super) fn reduce_by_ring(&mut self, values: &mut [f32]) -> Result<(), ReduceError> {
         let (rank, size) = (self.rank, self.size());
         let next = (rank + 1) % size;
         let before = (rank + size - 1) % size;
+        let steps = 2 * (size - 1);
         let length = values.len();
-        let chunk = |index: usize| chunk(length, size, index % size);
-        for step in 0..size - 1 {
-            let (out, into) = disjoint(
-                values,
-                chunk(rank + size - step),
-                chunk(rank + 2 * size - step - 1),
-            );
-            self.take(Step {
-                number: step as u64,
-                to: Some((next, out)),
-                from: Some((before, Arrival::Add(into))),
-            })?;
+        let chunk = |step: usize| chunk(length, size, (rank + 2 * size - step) % size);
+
+        let mut sent = 0;
+        let mut sending = self.begin_sending(next, 0, chunk(0).len())?;
+        let mut received = 0;
+        let mut receiving = self.begin_receiving(before, 0, chunk(1).len());
+        let mut waiting = None;
+        loop {
+            let out_chunk = &values[chunk(sent)];
+            let available = match (sent, received) {
+                (0, _) => out_chunk.len(),
+                (sent, received) if sent <= received => out_chunk.len(),
+                (sent, received) if sent == received + 1 => receiving.done(),
+                _ => 0,
+            };
+            let mut out = sending.advance(self.writer(next), out_chunk, available)?;
+            if out == Flow::Done && sent + 1 < steps {
+                sent += 1;
+                sending = self.begin_sending(next, sent as u64, chunk(sent).len())?;
+                out = Flow::Moved;
+            }
+            let arrival = if received < size - 1 {
+                Arrival::Add
+            } else {
+                Arrival::Replace
+            };
+            let in_chunk = &mut values[chunk(received + 1)];
+            let mut into = self.advance_receiving(&mut receiving, in_chunk, arrival)?;
+            if into == Flow::Done && received + 1 < steps {
+                received += 1;
+                receiving =
+                    self.begin_receiving(before, received as u64, chunk(received + 1).len());
+                into = Flow::Moved;
+            }
+            if (out, into) == (Flow::Done, Flow::Done) {
+                return Ok(());
+            }
+            self.pause(&mut waiting, (Some(next), out), (Some(before), into))?;
         }
-        for step in 0..size - 1 {
-            let (out, into) = disjoint(
-                values,
-                chunk(rank + size + 1 - step),
-                chunk(rank + size - step),
-            );
-            self.take(Step {
-                number: (size + step) as u64,
-                to: Some((next, out)),
-                from: Some((before, Arrival::Replace(into))),
-            })?;
-        }
-        Ok(())
     }
 }
 
@@ -49,17 +67,6 @@ fn chunk(length: usize, count: usize, index: usize) -> Range<usize> {
     let (least, longer) = (length / count, length % count);
     let start = index * least + index.min(longer);
     start..start + least + usize::from(index < longer)
-}
-
-/// Two ranges that do not overlap, one to read and one to write.
-fn disjoint(values: &mut [f32], read: Range<usize>, write: Range<usize>) -> (&[f32], &mut [f32]) {
-    if read.start < write.start {
-        let (low, high) = values.split_at_mut(write.start);
-        (&low[read], &mut high[..write.len()])
-    } else {
-        let (low, high) = values.split_at_mut(read.start);
-        (&high[..read.len()], &mut low[write])
-    }
 }
 
 #[cfg(test)]
@@ -74,18 +81,5 @@ mod tests {
                 assert_eq!(all, (0..length).collect::<Vec<_>>());
             }
         }
-    }
-
-    #[test]
-    fn two_ranges_are_what_they_were() {
-        let mut values = [0.0, 1.0, 2.0, 3.0, 4.0];
-        let (read, write) = disjoint(&mut values, 0..2, 3..5);
-        assert_eq!((read, &*write), (&[0.0, 1.0][..], &[3.0, 4.0][..]));
-        let (read, write) = disjoint(&mut values, 4..5, 1..2);
-        assert_eq!((read, &*write), (&[4.0][..], &[1.0][..]));
-        // With fewer numbers than members, chunks are empty and may begin at
-        // one place.
-        let (read, write) = disjoint(&mut values, 2..2, 2..2);
-        assert_eq!((read.len(), write.len()), (0, 0));
     }
 }

@@ -1,3 +1,7 @@
+#[cfg(target_arch = "x86_64")]
+use crate::Isa;
+#[cfg(target_arch = "x86_64")]
+use crate::conv_direct;
 use crate::gemm::{Finish, Start};
 use crate::{AlignedBuffer, Kernels, Matrix, MatrixMut};
 
@@ -52,6 +56,28 @@ pub enum ConvShapeError {
         /// Rows and columns of the kernel.
         kernel: usize,
     },
+}
+
+/// The sizes of a [`ConvPool`].
+#[derive(Clone, Copy)]
+pub(crate) struct Geometry {
+    pub(crate) channels: usize,
+    pub(crate) maps: usize,
+    pub(crate) kernel: usize,
+    pub(crate) height: usize,
+    pub(crate) width: usize,
+    /// Of the image's rows.
+    pub(crate) stride: usize,
+    /// Weights of one map.
+    pub(crate) taps: usize,
+    /// Of a map before pooling, those left out not counted.
+    pub(crate) rows: usize,
+    /// Of a map before pooling, those left out not counted.
+    pub(crate) columns: usize,
+    /// Of the pooled maps' rows.
+    pub(crate) pooled_stride: usize,
+    pub(crate) weight_stride: usize,
+    pub(crate) order: MapOrder,
 }
 
 /// Buffers of a batch on the way forward.
@@ -186,7 +212,35 @@ impl ConvPool {
     pub fn scratch_len(&self) -> usize {
         let columns = AlignedBuffer::padded(self.pixels() * self.taps());
         let maps = AlignedBuffer::padded(self.pixels() * AlignedBuffer::padded(self.maps));
-        2 * columns + maps
+        let by_product = 2 * columns + maps;
+        #[cfg(target_arch = "x86_64")]
+        return by_product.max(conv_direct::scratch_len(self));
+        #[cfg(not(target_arch = "x86_64"))]
+        by_product
+    }
+
+    /// Whether the direct kernels compute this shape with these instructions.
+    #[cfg(target_arch = "x86_64")]
+    fn is_direct(&self, kernels: Kernels) -> bool {
+        kernels.isa() == Isa::Avx512 && conv_direct::covers(self)
+    }
+
+    /// The sizes that kernels loop over.
+    pub(crate) fn geometry(&self) -> Geometry {
+        Geometry {
+            channels: self.channels,
+            maps: self.maps,
+            kernel: self.kernel,
+            height: self.height,
+            width: self.width,
+            stride: self.input_stride(),
+            taps: self.taps(),
+            rows: 2 * self.pooled_height(),
+            columns: 2 * self.pooled_width(),
+            pooled_stride: self.pooled_stride(),
+            weight_stride: self.weight_shape()[2],
+            order: self.order,
+        }
     }
 
     /// Weights of one map.
@@ -248,6 +302,16 @@ impl Kernels {
             .zip(pooled)
             .zip(choices)
         {
+            #[cfg(target_arch = "x86_64")]
+            if shape.is_direct(self) {
+                #[expect(unsafe_code, reason = "calls the kernels for AVX-512")]
+                // SAFETY: `self` proves the instructions, the lengths are
+                // asserted above.
+                unsafe {
+                    conv_direct::forward(shape, image, batch.weights, batch.bias, pooled, choices);
+                }
+                continue;
+            }
             self.forward_by_product(shape, image, batch.weights, scratch);
             let maps = &scratch[2 * AlignedBuffer::padded(shape.pixels() * shape.taps())..];
             pool(shape, maps, batch.bias, pooled, choices);
@@ -290,22 +354,41 @@ impl Kernels {
         } = batch;
         weight_gradient.fill(0.0);
         bias_gradient.fill(0.0);
+        #[cfg(target_arch = "x86_64")]
+        let direct =
+            shape.is_direct(self) && (input_gradient.is_none() || shape.order == MapOrder::Pixels);
+        #[cfg(target_arch = "x86_64")]
+        if direct {
+            conv_direct::begin(shape, scratch);
+        }
         for index in 0..images {
             let pooled = index * shape.pooled_len()..(index + 1) * shape.pooled_len();
             let image = index * shape.input_len()..(index + 1) * shape.input_len();
-            self.backward_by_product(
-                shape,
-                OneBackward {
-                    image: &input[image.clone()],
-                    weights,
-                    choices: &choices[pooled.clone()],
-                    slope: &slope[pooled],
-                    weight_gradient,
-                    bias_gradient,
-                    image_gradient: input_gradient.as_deref_mut().map(|all| &mut all[image]),
-                },
+            let one = OneBackward {
+                image: &input[image.clone()],
+                weights,
+                choices: &choices[pooled.clone()],
+                slope: &slope[pooled],
+                weight_gradient,
+                bias_gradient,
+                image_gradient: input_gradient.as_deref_mut().map(|all| &mut all[image]),
                 scratch,
-            );
+            };
+            #[cfg(target_arch = "x86_64")]
+            if direct {
+                #[expect(unsafe_code, reason = "calls the kernels for AVX-512")]
+                // SAFETY: `self` proves the instructions, the lengths are
+                // asserted above.
+                unsafe {
+                    conv_direct::backward(shape, one);
+                }
+                continue;
+            }
+            self.backward_by_product(shape, one);
+        }
+        #[cfg(target_arch = "x86_64")]
+        if direct {
+            conv_direct::finish(shape, weight_gradient, bias_gradient, scratch);
         }
     }
 
@@ -340,9 +423,11 @@ impl Kernels {
         }
     }
 
-    fn backward_by_product(self, shape: &ConvPool, one: OneBackward<'_>, scratch: &mut [f32]) {
+    fn backward_by_product(self, shape: &ConvPool, one: OneBackward<'_>) {
         let (pixels, taps) = (shape.pixels(), shape.taps());
-        let (columns, rest) = scratch.split_at_mut(AlignedBuffer::padded(pixels * taps));
+        let (columns, rest) = one
+            .scratch
+            .split_at_mut(AlignedBuffer::padded(pixels * taps));
         let (column_slopes, slopes) = rest.split_at_mut(columns.len());
         let [rows, used, stride] = shape.weight_shape();
         let weights = Matrix::new(one.weights, rows, used, stride);
@@ -385,14 +470,15 @@ impl Kernels {
 }
 
 /// [`ConvBackward`] for one image; gradients of weights are added to.
-struct OneBackward<'a> {
-    image: &'a [f32],
-    weights: &'a [f32],
-    choices: &'a [f32],
-    slope: &'a [f32],
-    weight_gradient: &'a mut [f32],
-    bias_gradient: &'a mut [f32],
-    image_gradient: Option<&'a mut [f32]>,
+pub(crate) struct OneBackward<'a> {
+    pub(crate) image: &'a [f32],
+    pub(crate) weights: &'a [f32],
+    pub(crate) choices: &'a [f32],
+    pub(crate) slope: &'a [f32],
+    pub(crate) weight_gradient: &'a mut [f32],
+    pub(crate) bias_gradient: &'a mut [f32],
+    pub(crate) image_gradient: Option<&'a mut [f32]>,
+    pub(crate) scratch: &'a mut [f32],
 }
 
 /// Where the values lie that tap `tap` of the kernel meets: the offset in the

@@ -15,6 +15,8 @@
 mod activation;
 mod buffer;
 mod conv;
+#[cfg(target_arch = "x86_64")]
+mod conv_direct;
 mod convert;
 mod descent;
 mod gemm;

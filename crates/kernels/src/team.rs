@@ -167,6 +167,40 @@ impl Team {
     }
 }
 
+/// Items that members take by rank.
+struct ByRank<T>(*mut T);
+
+#[expect(unsafe_code, reason = "each member takes another item")]
+// SAFETY: an item goes to one thread at a time, which `Send` allows.
+unsafe impl<T: Send> Sync for ByRank<T> {}
+
+impl<T> ByRank<T> {
+    fn place(&self, rank: usize) -> *mut T {
+        self.0.wrapping_add(rank)
+    }
+}
+
+impl Team {
+    /// As [`Team::run`], with an item for each member alone: its scratch space,
+    /// its part of a buffer.
+    ///
+    /// # Panics
+    ///
+    /// If there are not as many items as members, or the task panics.
+    pub fn each<T: Send>(&mut self, items: &mut [T], task: impl Fn(Member<'_>, &mut T) + Sync) {
+        assert_eq!(items.len(), self.size(), "one item for each member");
+        let items = ByRank(items.as_mut_ptr());
+        self.run(|member| {
+            #[expect(unsafe_code, reason = "each member takes another item")]
+            // SAFETY: a rank is below the number of items and runs the task
+            // once, so no other reference to this item exists; `items` is
+            // borrowed until `run` returns.
+            let item = unsafe { &mut *items.place(member.rank()) };
+            task(member, item);
+        });
+    }
+}
+
 impl Drop for Team {
     fn drop(&mut self) {
         self.shared.stop.store(true, Ordering::Release);
@@ -314,6 +348,16 @@ mod tests {
             assert!(outcome.is_err());
         }
         team.run(|member| member.meet());
+    }
+
+    #[test]
+    fn each_member_has_an_item_of_its_own() {
+        let mut team = Team::new(3);
+        let mut items = [0usize; 3];
+        for _ in 0..100 {
+            team.each(&mut items, |member, item| *item += member.rank());
+        }
+        assert_eq!(items, [0, 100, 200]);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! What the user typed.
 
 use crate::commands::{
-    analyze, design, doctor, export, ls, pick, predict, queue, run, show, size, study, tune,
+    analyze, design, doctor, export, ls, pick, predict, queue, run, show, size, study, train, tune,
 };
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -25,6 +25,11 @@ enum Command {
     Ls(ls::Args),
     /// Write a run's samples and events for other tools.
     Export(export::Args),
+    /// Train a model: the built-in trainer, profiled like any command.
+    Train(Box<train::Args>),
+    /// Train in this process; what `train` and studies start.
+    #[command(hide = true)]
+    Trainer(Box<train::Args>),
     /// Say what matters for a response: ANOVA, effects, assumptions.
     Analyze(analyze::Args),
     /// Plan a study: its runs, and what they will be able to tell.
@@ -62,6 +67,8 @@ impl Args {
             Command::Show(args) => show::show(&args),
             Command::Ls(args) => ls::ls(&args),
             Command::Export(args) => export::export(&args),
+            Command::Train(args) => train::train(&args),
+            Command::Trainer(args) => train::trainer(&args),
             Command::Analyze(args) => analyze::analyze(&args),
             Command::Design(args) => design::design(&args),
             Command::Study(args) => study::study(args),

@@ -52,6 +52,13 @@ pub(crate) fn choose(cpus: &Cpus) -> Result<CpuSet, Failure> {
     }
 }
 
+/// Where Paceline's own program is, for the parts of it that run as processes.
+pub(crate) fn program() -> Result<PathBuf, Failure> {
+    std::env::current_exe()
+        .context("cannot tell where Paceline's own program is")
+        .map_err(Failure::world)
+}
+
 pub(crate) fn working_directory() -> Result<PathBuf, Failure> {
     std::env::current_dir()
         .context("cannot tell the working directory")

@@ -1,5 +1,6 @@
 //! The study file that a command names, read and checked.
 
+use crate::commands::train;
 use crate::failure::Failure;
 use crate::output;
 use anyhow::{Context, anyhow};
@@ -24,7 +25,7 @@ pub(crate) fn load(path: &Path, overrides: &[String]) -> Result<Study, Failure> 
     let text = read(&path)?;
     let study = RawStudy::parse(&name, &text)
         .and_then(|raw| raw.with_arguments(overrides.iter().map(String::as_str)))
-        .and_then(|raw| raw.check(&Capabilities::LOCAL_COMMANDS))
+        .and_then(|raw| raw.check(&Capabilities::local(train::OPTIONS)))
         .map_err(|problems| refused(&problems))?;
     for notice in study.notices() {
         output::tell(&format!("notice: {}", notice.render(&name)));

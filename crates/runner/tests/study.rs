@@ -50,6 +50,7 @@ fn settings(base: &Path) -> Settings {
         cpus: CpuSet::parse("0").expect("a set"),
         thread_variables: Vec::new(),
         fail_fast: false,
+        program: "paceline".into(),
     }
 }
 

@@ -1,5 +1,6 @@
 //! The command of one run.
 
+use crate::builtin::{BuiltInFactor, FactorOwner};
 use crate::job::{Job, Program};
 use crate::study::Study;
 use crate::template::Template;
@@ -17,7 +18,12 @@ pub struct RunFacts {
     pub run_dir: String,
     /// Which run of its trial, from 0.
     pub replicate: u32,
+    /// Paceline's own program, which the built-in trainer is part of.
+    pub program: String,
 }
+
+/// The subcommand of [`RunFacts::program`] that trains in its own process.
+pub const TRAINER: &str = "trainer";
 
 impl RunFacts {
     /// The placeholders that stand for them. A factor or constant named `seed`
@@ -51,9 +57,9 @@ pub struct CommandLine {
 /// Why a trial has no command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum CommandError {
-    /// The study runs the built-in trainer.
-    #[error("the job is the built-in trainer, which has no command")]
-    NotACommand,
+    /// Neither `[job]`, `[fixed]` nor `[factors]` says what to train.
+    #[error("the job does not name a model")]
+    NoModel,
     /// The trial does not fit the study.
     #[error("the trial has {found} levels, the study has {expected} factors")]
     LevelCount {
@@ -69,15 +75,12 @@ impl Study {
     /// [`Study::factors`].
     ///
     /// # Errors
-    /// If the job is not a command, or the number of levels is wrong.
+    /// If a training has no model, or the number of levels is wrong.
     pub fn command_for(
         &self,
         levels: &[Level],
         facts: &RunFacts,
     ) -> Result<CommandLine, CommandError> {
-        let Job::Command(job) = &self.job else {
-            return Err(CommandError::NotACommand);
-        };
         if levels.len() != self.factors.len() {
             return Err(CommandError::LevelCount {
                 expected: self.factors.len(),
@@ -108,15 +111,27 @@ impl Study {
                 .fill(value_of)
                 .expect("placeholders were checked against factors, constants and facts")
         };
-        let argv = match &job.program {
-            Program::Arguments(arguments) => arguments.iter().map(fill).collect(),
-            Program::Shell(text) => vec!["sh".to_owned(), "-c".to_owned(), fill(text)],
+        let (argv, mut env, cwd) = match &self.job {
+            Job::Command(job) => {
+                let argv = match &job.program {
+                    Program::Arguments(arguments) => arguments.iter().map(fill).collect(),
+                    Program::Shell(text) => vec!["sh".to_owned(), "-c".to_owned(), fill(text)],
+                };
+                let env = job
+                    .env
+                    .iter()
+                    .map(|(name, template)| (name.clone(), fill(template)));
+                (argv, env.collect(), job.cwd.as_ref().map(fill))
+            }
+            Job::Train(job) => {
+                let options = job
+                    .options
+                    .iter()
+                    .map(|(name, level)| (name.as_str(), level.to_string()))
+                    .chain(assigned.iter().cloned());
+                (trainer(options, facts)?, Vec::new(), None)
+            }
         };
-        let mut env: Vec<(String, String)> = job
-            .env
-            .iter()
-            .map(|(name, template)| (name.clone(), fill(template)))
-            .collect();
         let facts_not_assigned = RunFacts::NAMES
             .iter()
             .filter(|name| {
@@ -131,10 +146,52 @@ impl Study {
                 .map(|(name, text)| (variable(name), text.clone())),
         );
         env.extend(facts_not_assigned);
-        Ok(CommandLine {
-            argv,
-            cwd: job.cwd.as_ref().map(fill),
-            env,
-        })
+        Ok(CommandLine { argv, cwd, env })
     }
+}
+
+/// The trainer's command: the model, then an option for everything else that is
+/// not the runner's own. What varies comes after what is fixed, and wins.
+fn trainer<'a>(
+    options: impl Iterator<Item = (&'a str, String)>,
+    facts: &RunFacts,
+) -> Result<Vec<String>, CommandError> {
+    let mut chosen: Vec<(&str, String)> = Vec::new();
+    for (name, value) in options {
+        let is_runners = BuiltInFactor::from_name(name)
+            .is_some_and(|factor| factor.owner != FactorOwner::Trainer);
+        if is_runners {
+            continue;
+        }
+        match chosen.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, known)) => *known = value,
+            None => chosen.push((name, value)),
+        }
+    }
+    let model = chosen
+        .iter()
+        .position(|(name, _)| *name == "model")
+        .ok_or(CommandError::NoModel)?;
+    let (_, model) = chosen.remove(model);
+    let mut argv = vec![facts.program.clone(), TRAINER.to_owned(), model];
+    let has = |name: &str| chosen.iter().any(|(own, _)| *own == name);
+    if !has("seed") {
+        argv.extend(["--seed".to_owned(), facts.seed.to_string()]);
+    }
+    // Hundreds of runs would leave hundreds of models that nobody asked for.
+    if !["checkpoint", "checkpoint_every", "no_checkpoint"]
+        .iter()
+        .any(|name| has(name))
+    {
+        argv.push("--no-checkpoint".to_owned());
+    }
+    for (name, value) in chosen {
+        let flag = format!("--{}", name.replace('_', "-"));
+        match value.as_str() {
+            "true" => argv.push(flag),
+            "false" => {}
+            _ => argv.push(format!("{flag}={value}")),
+        }
+    }
+    Ok(argv)
 }

@@ -87,7 +87,7 @@ mod words;
 pub use builtin::{BuiltInFactor, FactorOwner, LevelRule, RunValue};
 pub use canonical::Fingerprint;
 pub use collect::ResponseCollector;
-pub use command::{CommandError, CommandLine, RunFacts};
+pub use command::{CommandError, CommandLine, RunFacts, TRAINER};
 pub use design::{
     Alpha, BlockBy, CompositeCube, CompositeShape, Design, DesignKind, FractionBy, Generator,
     Layout, Order,

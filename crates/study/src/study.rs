@@ -38,6 +38,16 @@ impl Capabilities {
         trainer_options: None,
     };
 
+    /// Commands and the built-in trainer on this machine; `options` are the
+    /// trainer's.
+    pub const fn local(options: &'static [&'static str]) -> Self {
+        Self {
+            jobs: JobKind::ALL,
+            engines: &[EngineKind::Local],
+            trainer_options: Some(options),
+        }
+    }
+
     /// Commands on this machine.
     pub const LOCAL_COMMANDS: Self = Self {
         jobs: &[JobKind::Command],

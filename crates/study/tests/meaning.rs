@@ -24,6 +24,7 @@ fn facts() -> RunFacts {
         run_id: "t1-r0".into(),
         run_dir: "/tmp/s/runs/t1-r0".into(),
         replicate: 0,
+        program: "/usr/bin/paceline".into(),
     }
 }
 
@@ -64,9 +65,26 @@ fn the_design_documents_own_example_is_a_study() {
     assert_eq!(study.factors()[2].kind, FactorType::Categorical);
     assert_eq!(study.design().replicates, 3);
     assert_eq!(study.notices(), []);
+    let levels: Vec<Level> = study
+        .factors()
+        .iter()
+        .map(|factor| factor.levels[1].clone())
+        .collect();
     assert_eq!(
-        study.command_for(&[], &facts()),
-        Err(CommandError::NotACommand)
+        command(&study, &levels).argv,
+        [
+            "/usr/bin/paceline",
+            "trainer",
+            "lenet5",
+            "--seed",
+            "7",
+            "--no-checkpoint",
+            "--data=mnist",
+            "--epochs=3",
+            "--batch-size=128",
+            "--workers=2",
+            "--sync=ssp:3",
+        ]
     );
     let plan = study.design_request().unwrap().plan(1).unwrap();
     assert_eq!(plan.runs().len(), 4 * 2 * 3 * 2 * 3);

@@ -14,4 +14,5 @@ pub(crate) mod show;
 pub(crate) mod size;
 pub(crate) mod study;
 mod table_file;
+pub(crate) mod train;
 pub(crate) mod tune;

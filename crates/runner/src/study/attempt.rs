@@ -176,10 +176,11 @@ impl Attempt<'_> {
             run_id: self.id.to_string(),
             run_dir: work.to_string_lossy().into_owned(),
             replicate: self.replicate,
+            program: self.settings.program.to_string_lossy().into_owned(),
         };
         self.study
             .command_for(self.levels, &facts)
-            .expect("a study of commands was planned with the levels of its own factors")
+            .expect("a study is checked and planned before it runs")
     }
 
     /// Relative to the study file's directory, as the user wrote it.

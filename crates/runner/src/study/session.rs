@@ -45,6 +45,8 @@ pub struct Settings {
     pub thread_variables: Vec<String>,
     /// Stop at the first failure, whatever the study says.
     pub fail_fast: bool,
+    /// Paceline's own program, for the built-in trainer.
+    pub program: PathBuf,
 }
 
 /// Why a study's directory cannot be worked in.

@@ -1,12 +1,14 @@
 //! Everything that can be checked before the first run.
 
+use crate::commands::train;
+use crate::context;
 use crate::failure::Failure;
 use anyhow::anyhow;
 use paceline_engine::find_program;
 use paceline_probe::Roots;
 use paceline_probe::cgroup::{CpuSet, Layout, Version};
 use paceline_records::study::Plan;
-use paceline_study::{RunFacts, Study};
+use paceline_study::{Job, RunFacts, Study};
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::path::Path;
@@ -41,10 +43,14 @@ pub(in crate::commands) fn check(
             run_id: "check".to_owned(),
             run_dir: base.to_string_lossy().into_owned(),
             replicate: 0,
+            program: context::program()?.to_string_lossy().into_owned(),
         };
         let line = study
             .command_for(&trial.levels, &facts)
             .map_err(Failure::user)?;
+        if matches!(study.job(), Job::Train(_)) {
+            train::check_command(&line.argv)?;
+        }
         let cwd = base.join(line.cwd.as_deref().unwrap_or("."));
         let program = line.argv.first().cloned().unwrap_or_default();
         if !seen.insert((program.clone(), cwd.clone())) {

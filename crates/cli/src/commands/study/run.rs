@@ -139,6 +139,7 @@ pub(in crate::commands) fn settings(study: &Path, interval: Duration) -> Result<
         cpus,
         thread_variables: context::THREADS.map(str::to_owned).to_vec(),
         fail_fast: false,
+        program: context::program()?,
     })
 }
 

@@ -1,0 +1,209 @@
+//! A training that has been checked.
+
+use super::args::JobArgs;
+use super::defaults::Defaults;
+use crate::failure::Failure;
+use anyhow::Context;
+use paceline_data::{DataSpec, Options, TextOptions};
+use paceline_kernels::Kernels;
+use paceline_nets::{Model, ModelSpec};
+use paceline_train::{
+    Checkpoint, CheckpointSettings, Goal, Session, Settings, TensorFile, input_of,
+};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// The name of a checkpoint in a run's directory.
+const CHECKPOINT: &str = "checkpoint/model.safetensors";
+
+/// What to train on what, and how.
+pub(crate) struct Job {
+    pub(super) model: ModelSpec,
+    pub(super) data: DataSpec,
+    options: Options,
+    settings: Settings,
+    resume: Option<PathBuf>,
+}
+
+impl Job {
+    /// Checks everything that can be checked without reading data. `run_dir`
+    /// is where a checkpoint goes that has no place of its own.
+    pub(super) fn check(args: &JobArgs, run_dir: Option<&Path>) -> Result<Self, Failure> {
+        let word = args.model.as_deref().unwrap_or_default();
+        let model: ModelSpec = word.parse().map_err(|error| {
+            Failure::user(error).hint("`paceline train --list` shows all models")
+        })?;
+        let data: DataSpec = args
+            .data
+            .parse()
+            .map_err(|error| Failure::user(error).hint("`paceline train --list` shows the data"))?;
+        let text: TextOptions = args.text.parse().map_err(Failure::user)?;
+        let seed = args.seed.unwrap_or(1);
+        let mut options = Options {
+            seed,
+            text,
+            ..Options::default()
+        };
+        if let Some(test) = args.test {
+            options.holdout = test;
+        }
+        let defaults = Defaults::of(&model);
+        let threads = match args.threads {
+            Some(threads) => threads.get(),
+            None => usable_cpus()?,
+        };
+        let is_bounded = args.epochs.is_some() || args.steps.is_some() || args.time.is_some();
+        let goal = Goal {
+            // A condition may never hold: without another bound, it has one.
+            epochs: args.epochs.or_else(|| {
+                (!is_bounded).then_some(match args.until {
+                    Some(_) => defaults.epochs * 20,
+                    None => defaults.epochs,
+                })
+            }),
+            steps: args.steps,
+            time: args.time,
+            until: args.until,
+            patience: args.patience,
+        };
+        let mut settings = Settings {
+            batch_size: args.batch_size.map_or(defaults.batch_size, Into::into),
+            threads,
+            seed,
+            optimizer: args.optimizer.unwrap_or(defaults.optimizer),
+            rate: args.learning_rate.unwrap_or(defaults.rate),
+            schedule: args.schedule,
+            decay: args.weight_decay as f32,
+            clip: args.clip.map(|norm| norm as f32),
+            goal,
+            evaluate_every: args.eval_every,
+            checkpoint: None,
+        };
+        let place = match (&args.checkpoint, run_dir) {
+            _ if args.no_checkpoint => None,
+            (Some(path), _) => Some(path.clone()),
+            (None, Some(dir)) => Some(dir.join(CHECKPOINT)),
+            (None, None) => None,
+        };
+        settings.checkpoint = place.map(|path| CheckpointSettings {
+            path,
+            every: args.checkpoint_every,
+            words: words(&model, args, &settings),
+        });
+        Ok(Self {
+            model,
+            data,
+            options,
+            settings,
+            resume: args.resume.clone(),
+        })
+    }
+
+    /// Reads the data and builds the model, at its start or where a checkpoint
+    /// stands.
+    pub(super) fn open(self) -> Result<Session, Failure> {
+        let split = paceline_data::open(&self.data, &self.options).map_err(unreadable)?;
+        let input = input_of(&split.train);
+        let model: Arc<dyn Model> = self
+            .model
+            .build(input, split.train.classes(), Kernels::detect())
+            .map_err(|error| {
+                Failure::user(error).hint("`paceline train --list` says what each model reads")
+            })?
+            .into();
+        let Some(from) = self.resume else {
+            return Ok(Session::new(model, split, self.settings));
+        };
+        let path = checkpoint_of(&from);
+        let file = TensorFile::read(&path).map_err(Failure::record)?;
+        agree(&file, &self.model, &self.settings, &path)?;
+        let checkpoint =
+            Checkpoint::from_file(model.layout(), file, &path).map_err(Failure::record)?;
+        Ok(Session::resume(model, split, self.settings, checkpoint))
+    }
+
+    pub(super) fn settings(&self) -> &Settings {
+        &self.settings
+    }
+}
+
+/// The checkpoint that a user means by a run or a file.
+pub(crate) fn checkpoint_of(named: &Path) -> PathBuf {
+    if named.is_file() {
+        return named.to_owned();
+    }
+    crate::records::find(named).join(CHECKPOINT)
+}
+
+/// What a checkpoint says of its own making: every option under its name.
+fn words(model: &ModelSpec, args: &JobArgs, settings: &Settings) -> BTreeMap<String, String> {
+    let option = |value: Option<String>| value.unwrap_or_else(|| "none".to_owned());
+    [
+        ("model", model.to_string()),
+        ("data", args.data.clone()),
+        ("text", args.text.clone()),
+        ("test", option(args.test.map(|test| test.to_string()))),
+        ("batch_size", settings.batch_size.to_string()),
+        ("threads", settings.threads.to_string()),
+        ("seed", settings.seed.to_string()),
+        ("learning_rate", settings.rate.to_string()),
+        ("schedule", settings.schedule.to_string()),
+        ("weight_decay", settings.decay.to_string()),
+        ("clip", option(settings.clip.map(|clip| clip.to_string()))),
+    ]
+    .into_iter()
+    .map(|(key, value)| (key.to_owned(), value))
+    .collect()
+}
+
+/// A resumed training goes on only as what it was.
+fn agree(
+    file: &TensorFile,
+    model: &ModelSpec,
+    settings: &Settings,
+    path: &Path,
+) -> Result<(), Failure> {
+    let Some(own) = settings
+        .checkpoint
+        .as_ref()
+        .map(|checkpoint| &checkpoint.words)
+    else {
+        let was = file.words.get("model").map_or("", String::as_str);
+        return check_word("model", was, &model.to_string(), path);
+    };
+    for (key, now) in own {
+        let was = file.words.get(key).map_or("", String::as_str);
+        check_word(key, was, now, path)?;
+    }
+    let was = file
+        .words
+        .get("paceline.optimizer")
+        .map_or("", String::as_str);
+    check_word("optimizer", was, &settings.optimizer.to_string(), path)
+}
+
+fn check_word(key: &str, was: &str, now: &str, path: &Path) -> Result<(), Failure> {
+    if was == now {
+        return Ok(());
+    }
+    let flag = key.replace('_', "-");
+    Err(Failure::user(anyhow::anyhow!(
+        "{} was trained with {key} `{was}`, not `{now}`",
+        path.display()
+    ))
+    .hint(format!(
+        "resume with --{flag} {was}, or start anew without --resume"
+    )))
+}
+
+fn usable_cpus() -> Result<usize, Failure> {
+    paceline_engine::usable_cpus()
+        .map(|cpus| cpus.cores().len())
+        .context("cannot read this process's cpus")
+        .map_err(Failure::world)
+}
+
+pub(crate) fn unreadable(error: paceline_data::OpenDataError) -> Failure {
+    Failure::user(error)
+}

@@ -1,0 +1,94 @@
+//! `paceline train`: the built-in trainer.
+//!
+//! The front starts the trainer as a command of its own and profiles it as any
+//! other, so that a training's record is a run's record and a trainer that dies
+//! takes nothing with it.
+
+mod args;
+mod defaults;
+mod job;
+mod list;
+mod reports;
+mod status;
+mod trainer;
+
+use crate::commands::run::{self, Profiled};
+use crate::context;
+use crate::exit::Exit;
+use crate::failure::Failure;
+pub(crate) use args::Args;
+use clap::Parser;
+use job::Job;
+use paceline_study::TRAINER;
+use status::TrainingStatus;
+use std::ffi::OsString;
+pub(crate) use trainer::trainer;
+
+/// The options that a study may set or vary, as `[job]` spells them.
+pub(crate) const OPTIONS: &[&str] = &[
+    "model",
+    "data",
+    "text",
+    "test",
+    "batch_size",
+    "learning_rate",
+    "optimizer",
+    "schedule",
+    "weight_decay",
+    "clip",
+    "epochs",
+    "steps",
+    "for",
+    "until",
+    "patience",
+    "eval_every",
+    "threads",
+    "seed",
+    "checkpoint",
+    "checkpoint_every",
+    "no_checkpoint",
+];
+
+/// Checks a trainer's command of a study as the trainer will.
+pub(crate) fn check_command(argv: &[String]) -> Result<(), Failure> {
+    /// The trainer's command line without the program's name.
+    #[derive(clap::Parser)]
+    struct Line {
+        #[command(flatten)]
+        args: Args,
+    }
+    let line = Line::try_parse_from(&argv[1..])
+        .map_err(|error| Failure::user(anyhow::anyhow!("{}", first_words(&error))))?;
+    Job::check(&line.args.job, None).map(drop)
+}
+
+/// What clap says, without its usage lines.
+fn first_words(error: &clap::Error) -> String {
+    let text = error.to_string();
+    let sentence = text.lines().next().unwrap_or_default();
+    sentence.trim_start_matches("error: ").to_owned()
+}
+
+pub(crate) fn train(args: &Args) -> Result<Exit, Failure> {
+    if args.list {
+        return list::list(args.record.format);
+    }
+    let job = Job::check(&args.job, None)?;
+    let mut command = vec![
+        context::program()?.into_os_string(),
+        OsString::from(TRAINER),
+    ];
+    // What follows `train` is the trainer's too: it passes over what is the
+    // recorder's business.
+    command.extend(std::env::args_os().skip(2));
+    let profiled = Profiled {
+        command,
+        title: format!("train-{}", job.model),
+        metrics: Vec::new(),
+    };
+    let finished = run::profile(&args.record, profiled, |screen, _| {
+        Box::new(TrainingStatus::new(screen))
+    })?;
+    run::conclude(&args.record, &finished.dir)?;
+    Ok(run::exit(finished.outcome.as_ref()))
+}

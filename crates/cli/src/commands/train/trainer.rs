@@ -1,0 +1,123 @@
+//! The process that trains.
+
+use super::args::Args;
+use super::job::Job;
+use super::reports::Reports;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::output;
+use anyhow::Context;
+use paceline_report::number;
+use paceline_train::{Ending, Evaluation, Outcome, ProgressReport, Watch};
+use signal_hook::consts::signal::{SIGHUP, SIGINT, SIGTERM};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+/// Trains in this process, reporting to the recorder if there is one.
+pub(crate) fn trainer(args: &Args) -> Result<Exit, Failure> {
+    let run_dir = variable("PACELINE_RUN_DIR");
+    let job = Job::check(&args.job, run_dir.as_deref())?;
+    let stop = Arc::new(AtomicBool::new(false));
+    for signal in [SIGHUP, SIGINT, SIGTERM] {
+        signal_hook::flag::register(signal, Arc::clone(&stop))
+            .context("cannot receive signals")
+            .map_err(Failure::world)?;
+    }
+    let reports = Reports::open(variable("PACELINE_EVENTS").as_deref())?;
+    reports.phase("read data");
+    let title = format!("{} on {}", job.model, job.data);
+    let (threads, batch_size) = (job.settings().threads, job.settings().batch_size);
+    let rate = job.settings().rate;
+    let mut session = job.open()?;
+    reports.phase("train");
+    output::data(&format!(
+        "{title}: batches of {batch_size} on {}\n",
+        plural(threads as u64, "thread")
+    ))?;
+    let mut told = Told { reports };
+    let outcome = session.run(&mut told, &stop).map_err(Failure::world)?;
+    told.reports.summary(&summary(&outcome));
+    told.reports.close()?;
+    output::data(&format!("{}\n", conclusion(&outcome, rate)))?;
+    Ok(match outcome.ending {
+        Ending::Diverged => Exit::Unmet,
+        Ending::Interrupted => Exit::Interrupted,
+        _ => Exit::Done,
+    })
+}
+
+/// Passes everything on to the recorder, and evaluations to the log.
+struct Told {
+    reports: Reports,
+}
+
+impl Watch for Told {
+    fn progressed(&mut self, report: &ProgressReport) {
+        self.reports.progress(report);
+    }
+
+    fn evaluated(&mut self, found: &Evaluation) {
+        self.reports.evaluation(found);
+        let line = format!(
+            "epoch {:<6} loss {:<8} accuracy {:>6.2}%   test loss {:<8} test accuracy {:>6.2}%   {}\n",
+            number::significant(found.epochs, 4),
+            number::significant(found.train.mean_loss(), 4),
+            100.0 * found.train.accuracy(),
+            number::significant(found.test.mean_loss(), 4),
+            100.0 * found.test.accuracy(),
+            number::duration(found.elapsed.as_secs_f64()),
+        );
+        // The log is a courtesy: a reader that has gone away stops nothing.
+        let _ = output::data(&line);
+    }
+}
+
+fn summary(outcome: &Outcome) -> Vec<(&'static str, f64)> {
+    let seconds = outcome.progress.elapsed.as_secs_f64();
+    vec![
+        ("train_s", seconds),
+        ("steps", outcome.progress.steps as f64),
+        ("epochs_done", outcome.progress.epochs as f64),
+        ("rows_trained", outcome.rows as f64),
+        (
+            "reached",
+            f64::from(u8::from(outcome.ending == Ending::Reached)),
+        ),
+        (
+            "diverged",
+            f64::from(u8::from(outcome.ending == Ending::Diverged)),
+        ),
+    ]
+}
+
+fn conclusion(outcome: &Outcome, rate: f64) -> String {
+    let steps = plural(outcome.progress.steps, "step");
+    let time = number::duration(outcome.progress.elapsed.as_secs_f64());
+    match outcome.ending {
+        Ending::Epochs => format!("all epochs done: {steps} in {time}"),
+        Ending::Steps => format!("all steps done: {steps} in {time}"),
+        Ending::Time => format!("the time is up: {steps} in {time}"),
+        Ending::Reached => format!("the goal is reached: {steps} in {time}"),
+        Ending::Stale => format!("the test loss improves no more: {steps} in {time}"),
+        Ending::Interrupted => {
+            format!("interrupted after {steps} in {time}; --resume with this run goes on from here")
+        }
+        Ending::Diverged => format!(
+            "diverged after {steps} in {time}: the loss is not a number any more\n\
+             hint: the learning rate {rate} is too large for this model and data; try {}, or clip \
+             the gradient with --clip 1",
+            number::significant(rate / 4.0, 2)
+        ),
+    }
+}
+
+fn plural(count: u64, noun: &str) -> String {
+    let ending = if count == 1 { "" } else { "s" };
+    format!("{} {noun}{ending}", number::count(count))
+}
+
+#[expect(clippy::disallowed_methods, reason = "the cli reads the environment")]
+fn variable(name: &str) -> Option<PathBuf> {
+    std::env::var_os(name).map(PathBuf::from)
+}

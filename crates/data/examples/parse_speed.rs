@@ -1,7 +1,7 @@
 //! How fast files are parsed on one core, against copying the same bytes in
 //! memory, in one run. Speeds are per second of processor time, so that other
 //! load on the machine distorts them little: `cargo run --release -p paceline-data --example
-//! parse_speed [MEGABYTES]`.
+//! parse_speed [MEGABYTES [FILE]]`.
 #![expect(clippy::print_stdout, reason = "a measurement prints what it finds")]
 
 use std::error::Error;
@@ -23,6 +23,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         Some(argument) => argument.parse()?,
         None => 100,
     };
+    let only = std::env::args().nth(2);
     let size = megabytes * 1_000_000;
     let folder = tempfile::tempdir()?;
     let one_thread = Options {
@@ -43,6 +44,9 @@ fn main() -> Result<(), Box<dyn Error>> {
         ("sparse.libsvm", sparse_rows),
         ("binary.libsvm", binary_rows),
     ] {
+        if only.as_deref().is_some_and(|only| only != name) {
+            continue;
+        }
         // The same file trains and tests, so that rows are parsed and nothing
         // is copied to divide them.
         let text = write(size / 2);
@@ -73,6 +77,9 @@ fn main() -> Result<(), Box<dyn Error>> {
         report(&format!("{name}, from the cache"), speed, copy);
     }
 
+    if only.is_some() {
+        return Ok(());
+    }
     let mnist_bytes = 70_000 * 785;
     let mnist: DataSpec = "mnist".parse()?;
     let unpacked = best(mnist_bytes, || {

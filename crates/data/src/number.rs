@@ -4,19 +4,22 @@
 /// many bytes it takes; nothing if they do not begin with one.
 ///
 /// Most numbers in files are short: their digits fit in 53 bits and their
-/// power of ten in 22, so one multiplication or division in double precision
-/// is correctly rounded (Clinger 1990, "How to read floating point numbers
-/// accurately"). Rounding that to single precision is wrong only when the
-/// double lies exactly half-way between two singles; those and all others go
-/// to the standard library.
+/// power of ten in 22. Then one multiplication in double precision, by a power
+/// that is itself rounded once, errs by less than two units in the last place,
+/// and rounding the product to single precision is right unless it lies that
+/// near to the middle between two singles. Those few and all other numbers go
+/// to the standard library. (After Clinger 1990, "How to read floating point
+/// numbers accurately".)
 #[inline]
 pub(crate) fn number(bytes: &[u8]) -> Option<(f32, usize)> {
     // A lone digit, which is what most entries of sparse and grey data are.
-    if let [digit @ b'0'..=b'9', next, ..] = bytes
-        && !matches!(next, b'0'..=b'9' | b'.' | b'e' | b'E')
-    {
-        return Some(((digit - b'0').into(), 1));
+    match bytes {
+        [digit @ b'0'..=b'9', b' ' | b',' | b'\t', ..] => Some(((digit - b'0').into(), 1)),
+        _ => any_number(bytes),
     }
+}
+
+fn any_number(bytes: &[u8]) -> Option<(f32, usize)> {
     let signed = matches!(bytes.first()?, b'-' | b'+');
     let mut at = usize::from(signed);
     let whole_start = at;
@@ -43,13 +46,10 @@ pub(crate) fn number(bytes: &[u8]) -> Option<(f32, usize)> {
     if !small {
         return slow(bytes, at);
     }
-    let power = POWERS[exponent.unsigned_abs() as usize];
-    let magnitude = if exponent < 0 {
-        digits as f64 / power
-    } else {
-        digits as f64 * power
-    };
-    let half_way = magnitude.to_bits() & ((1 << 29) - 1) == 1 << 28;
+    let magnitude = digits as f64 * POWERS[(exponent + 22) as usize];
+    // A single has 29 bits less than a double: half-way is one, then zeros.
+    let beyond_single = magnitude.to_bits() & ((1 << 29) - 1);
+    let half_way = beyond_single.abs_diff(1 << 28) <= 4;
     let normal = digits == 0 || (f64::from(f32::MIN_POSITIVE)..3.4e38).contains(&magnitude);
     if half_way || !normal {
         return slow(bytes, at);
@@ -63,9 +63,11 @@ pub(crate) fn number(bytes: &[u8]) -> Option<(f32, usize)> {
     Some((value, at))
 }
 
-const POWERS: [f64; 23] = [
-    1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16,
-    1e17, 1e18, 1e19, 1e20, 1e21, 1e22,
+/// The powers of ten from −22 to 22, each correctly rounded.
+const POWERS: [f64; 45] = [
+    1e-22, 1e-21, 1e-20, 1e-19, 1e-18, 1e-17, 1e-16, 1e-15, 1e-14, 1e-13, 1e-12, 1e-11, 1e-10,
+    1e-9, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7,
+    1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22,
 ];
 
 #[cold]

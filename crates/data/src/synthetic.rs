@@ -105,7 +105,8 @@ impl Logistic {
         for rows in [self.rows, self.test_rows] {
             let width = self.entries_per_row();
             let fits = rows.checked_mul(width).and_then(|size| size.checked_mul(4));
-            if fits.is_none_or(|bytes| isize::try_from(bytes).is_err()) {
+            let columns = self.entries.is_none() || u32::try_from(self.width).is_ok();
+            if !columns || fits.is_none_or(|bytes| isize::try_from(bytes).is_err()) {
                 return Err(OpenDataError::TooLarge { rows, width });
             }
         }
@@ -252,10 +253,9 @@ impl Block<'_> {
 /// One column in each of as many equal parts of the columns: distinct and
 /// ascending without a search.
 fn draw_columns(chance: &mut Chance, columns: &mut [u32], width: usize) {
-    let parts = columns.len() as u128;
-    // The product of two lengths needs more than 64 bits; the bound does not
-    // exceed the width, which is below 2³².
-    let bound = |part: usize| (part as u128 * width as u128 / parts) as u32;
+    let parts = columns.len() as u64;
+    // Both factors are below 2³², which `generate` has checked.
+    let bound = |part: usize| (part as u64 * width as u64 / parts) as u32;
     for (part, column) in columns.iter_mut().enumerate() {
         let (low, high) = (bound(part), bound(part + 1));
         *column = low + chance.below(high - low);

@@ -85,8 +85,11 @@ mod tests {
 
     #[test]
     fn an_order_is_the_same_for_ever() {
-        // A change of this order changes every recorded training.
-        assert_eq!(epoch_order(1, 0, 10), epoch_order(1, 0, 10));
+        // A change of this order changes every recorded training. The values
+        // are those of `oracle/epoch_order.py`, an independent rewriting.
+        assert_eq!(epoch_order(1, 0, 10), [0, 1, 5, 4, 8, 9, 2, 7, 3, 6]);
+        let longer = epoch_order(7, 3, 50);
+        assert_eq!(longer[..10], [47, 2, 21, 12, 38, 10, 19, 34, 37, 43]);
         assert_ne!(epoch_order(1, 0, 10), epoch_order(1, 1, 10));
         assert_ne!(epoch_order(1, 0, 10), epoch_order(2, 0, 10));
     }

@@ -28,6 +28,8 @@ pub struct ReadHalf {
     frame_limit: u32,
     staged: Staged,
     current: Option<Arriving>,
+    /// The frame that lies in `body`.
+    last: Option<Decoded>,
     body: Vec<u32>,
     /// Whether the last attempt found nothing more to read.
     drained: bool,
@@ -133,6 +135,7 @@ impl ReadHalf {
             frame_limit,
             staged: Staged::default(),
             current: None,
+            last: None,
             body: Vec::new(),
             drained: false,
             broken: false,
@@ -276,14 +279,21 @@ impl ReadHalf {
     }
 
     fn take_frame(&mut self) -> Frame<'_> {
-        let Arriving { decoded, .. } = self.current.expect("the frame is complete");
+        self.last = self.current.map(|arriving| arriving.decoded);
         self.finish_frame();
-        Frame {
+        self.last_frame().expect("the frame is complete")
+    }
+
+    /// The last frame that [`ReadHalf::receive`] or [`ReadHalf::try_receive`]
+    /// returned, as long as no other has begun to arrive: a server sums the
+    /// updates of all workers where they lie, in the order of the workers.
+    pub fn last_frame(&self) -> Option<Frame<'_>> {
+        self.last.map(|decoded| Frame {
             header: decoded.header,
             encoding: decoded.encoding,
             words: &self.body,
             length: decoded.length as usize,
-        }
+        })
     }
 
     pub(crate) fn finish_frame(&mut self) {
@@ -315,6 +325,7 @@ impl ReadHalf {
                 }
                 let arriving = Arriving { decoded, filled: 0 };
                 self.current = Some(arriving);
+                self.last = None;
                 return Ok(Some(arriving));
             }
             match self.staged.read_more(&self.stream) {

@@ -168,6 +168,28 @@ fn a_peer_that_is_gone_is_closed() {
 }
 
 #[test]
+fn the_last_frame_stays_until_the_next_begins() {
+    let (mut a, b) = pair(&Settings::default());
+    let (mut reader, _writer) = b.split();
+    assert!(reader.last_frame().is_none());
+    let header = Header::new(Kind::Push);
+    a.send(&header.clock(1), Payload::Dense(&[1.0, 2.0]))
+        .unwrap();
+    reader.receive(soon()).unwrap();
+    assert!(reader.try_receive().unwrap().is_none());
+    let last = reader.last_frame().unwrap();
+    assert_eq!(last.payload().unwrap(), Payload::Dense(&[1.0, 2.0]));
+    a.send(&header.clock(2), Payload::Dense(&[3.0])).unwrap();
+    reader.receive(soon()).unwrap();
+    let last = reader.last_frame().unwrap();
+    assert_eq!(last.header.clock, 2);
+    assert_eq!(last.payload().unwrap(), Payload::Dense(&[3.0]));
+    a.send(&header, Payload::Dense(&[0.0])).unwrap();
+    reader.receive_into(Kind::Push, &mut [0.0], soon()).unwrap();
+    assert!(reader.last_frame().is_none());
+}
+
+#[test]
 fn one_thread_serves_many_connections() {
     const WORKERS: u32 = 5;
     const ROUNDS: u64 = 20;

@@ -48,6 +48,6 @@ pub use kernels::Kernels;
 pub use lstm_cell::LstmStep;
 pub use matrix::{Matrix, MatrixMut};
 pub use softmax::CrossEntropy;
-pub use sparse::{prefetch, sparse_axpy, sparse_dot, sparse_prefetch};
+pub use sparse::{prefetch, sparse_axpy, sparse_dot};
 pub use team::{Member, Team};
 pub use update::{AdamStep, Slope};

@@ -47,17 +47,6 @@ pub fn prefetch<T>(values: &[T]) {
     }
 }
 
-/// Asks for the weights that a sparse row will read. Columns outside the
-/// weights are passed over.
-#[inline]
-pub fn sparse_prefetch(columns: &[u32], weights: &[f32]) {
-    for column in columns {
-        if let Some(weight) = weights.get(*column as usize) {
-            prefetch_line(weight);
-        }
-    }
-}
-
 #[inline(always)]
 fn prefetch_line<T>(address: *const T) {
     #[cfg(target_arch = "x86_64")]
@@ -109,6 +98,5 @@ mod tests {
     fn fetching_is_harmless_for_any_slice() {
         prefetch::<f32>(&[]);
         prefetch(&[1.0_f64; 100]);
-        sparse_prefetch(&[0, 7, u32::MAX], &[0.0; 3]);
     }
 }

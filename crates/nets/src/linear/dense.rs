@@ -44,17 +44,6 @@ impl DenseLinear {
     fn score(&self, parameters: &[f32], row: &[f32]) -> f32 {
         self.kernels.dot(&parameters[..self.width], row) + parameters[self.bias]
     }
-
-    /// The row's loss and derivative, counted in `tally`.
-    fn judge(&self, score: f32, label: u32, tally: &mut Tally) -> f32 {
-        let at = self.loss.at(score, label);
-        tally.add(Tally {
-            loss: at.loss,
-            hits: u64::from((score > 0.0) == (label != 0)),
-            rows: 1,
-        });
-        at.slope
-    }
 }
 
 #[derive(Clone, Copy)]
@@ -100,27 +89,27 @@ impl Model for DenseLinear {
         let rows = self.rows(batch);
         let gradient = gradient.dense_mut();
         gradient.fill(0.0);
-        let mut tally = Tally::default();
+        let mut sum = self.loss.sum();
         for (index, label) in batch.labels.iter().enumerate() {
             let row = rows.row(index);
             // The row is still in the cache when it is added.
-            let slope = self.judge(self.score(parameters, row), *label, &mut tally);
+            let slope = sum.add(self.score(parameters, row), *label);
             if slope != 0.0 {
                 self.kernels
                     .axpy(scale * slope, row, &mut gradient[..self.width]);
                 gradient[self.bias] += scale * slope;
             }
         }
-        tally
+        sum.tally()
     }
 
     fn evaluate(&self, parameters: &[f32], batch: &Batch<'_>, _scratch: &mut [f32]) -> Tally {
         let rows = self.rows(batch);
-        let mut tally = Tally::default();
+        let mut sum = self.loss.sum();
         for (index, label) in batch.labels.iter().enumerate() {
-            self.judge(self.score(parameters, rows.row(index)), *label, &mut tally);
+            sum.add(self.score(parameters, rows.row(index)), *label);
         }
-        tally
+        sum.tally()
     }
 
     fn scores(
@@ -154,9 +143,9 @@ impl Model for DenseLinear {
         let (weights, rest) = parameters.split_at_mut(self.bias);
         let weights = &mut weights[..self.width];
         let bias = &mut rest[0];
-        let mut tally = Tally::default();
+        let mut sum = self.loss.sum();
         let Some(first) = steps.first() else {
-            return Some(tally);
+            return Some(sum.tally());
         };
         prefetch(rows.row(first.row as usize));
         // What the step before leaves to be done: nothing at first.
@@ -170,7 +159,7 @@ impl Model for DenseLinear {
             let dot = self
                 .kernels
                 .update_then_dot(weights, pending, previous, row, upcoming);
-            let slope = self.judge(dot + *bias, data.labels[step.row as usize], &mut tally);
+            let slope = sum.add(dot + *bias, data.labels[step.row as usize]);
             let keep = 1.0 - step.rate * decay;
             let factor = -step.rate * slope;
             *bias = keep * *bias + factor;
@@ -179,6 +168,6 @@ impl Model for DenseLinear {
         }
         self.kernels
             .update_then_dot(weights, pending, previous, previous, &[]);
-        Some(tally)
+        Some(sum.tally())
     }
 }

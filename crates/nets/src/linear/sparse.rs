@@ -1,4 +1,4 @@
-use paceline_kernels::{prefetch, sparse_axpy, sparse_dot, sparse_prefetch};
+use paceline_kernels::{prefetch, sparse_axpy, sparse_dot};
 
 use super::MarginLoss;
 use crate::{Batch, Csr, Gradient, Input, Inputs, Layout, Model, RowStep, Tally};
@@ -6,10 +6,6 @@ use crate::{Batch, Csr, Gradient, Input, Inputs, Layout, Model, RowStep, Tally};
 /// How many rows ahead a descent fetches the entries: about the time that
 /// memory takes to answer.
 const ROWS_AHEAD: usize = 4;
-
-/// From this many weights on they do not stay in the cache of a core (1 MiB),
-/// and those of the next row are fetched ahead.
-const WEIGHTS_BEYOND_CACHE: usize = 1 << 18;
 
 /// A shared factor of the weights below which they are multiplied out, long
 /// before `f32` loses digits.
@@ -50,16 +46,6 @@ impl SparseLinear {
     fn score(&self, parameters: &[f32], (columns, values): (&[u32], &[f32])) -> f32 {
         sparse_dot(columns, values, self.weights(parameters)) + parameters[0]
     }
-
-    /// The row's loss and derivative, counted in `tally`.
-    #[inline]
-    fn judge(&self, score: f32, label: u32, tally: &mut Tally) -> f32 {
-        let at = self.loss.at(score, label);
-        tally.loss += at.loss;
-        tally.hits += u64::from((score > 0.0) == (label != 0));
-        tally.rows += 1;
-        at.slope
-    }
 }
 
 pub(super) fn sparse_rows<'a>(batch: &Batch<'a>) -> Csr<'a> {
@@ -98,11 +84,11 @@ impl Model for SparseLinear {
         _scratch: &mut [f32],
     ) -> Tally {
         let rows = sparse_rows(batch);
-        let mut tally = Tally::default();
+        let mut sum = self.loss.sum();
         let mut bias = 0.0;
         for (index, label) in batch.labels.iter().enumerate() {
             let row = rows.row(index);
-            let slope = self.judge(self.score(parameters, row), *label, &mut tally);
+            let slope = sum.add(self.score(parameters, row), *label);
             if slope != 0.0 {
                 for (column, value) in row.0.iter().zip(row.1) {
                     gradient.row_mut(*column)[0] += scale * slope * value;
@@ -113,16 +99,16 @@ impl Model for SparseLinear {
         let dense = gradient.dense_mut();
         dense.fill(0.0);
         dense[0] = bias;
-        tally
+        sum.tally()
     }
 
     fn evaluate(&self, parameters: &[f32], batch: &Batch<'_>, _scratch: &mut [f32]) -> Tally {
         let rows = sparse_rows(batch);
-        let mut tally = Tally::default();
+        let mut sum = self.loss.sum();
         for (index, label) in batch.labels.iter().enumerate() {
-            self.judge(self.score(parameters, rows.row(index)), *label, &mut tally);
+            sum.add(self.score(parameters, rows.row(index)), *label);
         }
-        tally
+        sum.tally()
     }
 
     fn scores(
@@ -159,8 +145,7 @@ impl Model for SparseLinear {
         let (dense, table) = parameters.split_at_mut(self.table);
         let bias = &mut dense[0];
         let weights = &mut table[..self.width];
-        let fetch_weights = weights.len() >= WEIGHTS_BEYOND_CACHE;
-        let mut tally = Tally::default();
+        let mut sum = self.loss.sum();
         let mut factor = 1.0_f32;
         for (index, step) in steps.iter().enumerate() {
             if let Some(ahead) = steps.get(index + ROWS_AHEAD) {
@@ -168,12 +153,9 @@ impl Model for SparseLinear {
                 prefetch(columns);
                 prefetch(values);
             }
-            if fetch_weights && let Some(next) = steps.get(index + 1) {
-                sparse_prefetch(rows.row(next.row as usize).0, weights);
-            }
             let (columns, values) = rows.row(step.row as usize);
             let score = factor * sparse_dot(columns, values, weights) + *bias;
-            let slope = self.judge(score, data.labels[step.row as usize], &mut tally);
+            let slope = sum.add(score, data.labels[step.row as usize]);
             let keep = 1.0 - step.rate * decay;
             factor *= keep;
             if factor < SMALLEST_FACTOR {
@@ -188,6 +170,6 @@ impl Model for SparseLinear {
         if factor != 1.0 {
             weights.iter_mut().for_each(|weight| *weight *= factor);
         }
-        Some(tally)
+        Some(sum.tally())
     }
 }

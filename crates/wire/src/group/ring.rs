@@ -5,7 +5,19 @@ use std::ops::Range;
 use super::exchange::{Arrival, Flow};
 use super::{Group, ReduceError};
 
+/// Long vectors go around the ring in blocks of this many numbers for each
+/// member: what a member adds and passes on is still in its core's cache.
+const BLOCK: usize = 128 * 1024;
+
 impl Group {
+    pub(super) fn reduce_by_ring(&mut self, values: &mut [f32]) -> Result<(), ReduceError> {
+        let size = self.size();
+        for (index, block) in values.chunks_mut(BLOCK * size).enumerate() {
+            self.reduce_block(block, (2 * size * index) as u64)?;
+        }
+        Ok(())
+    }
+
     /// Reduce-scatter, then all-gather, both around the ring (Patarasuk and
     /// Yuan, 2009). In step s a member sends chunk rank − s and receives chunk
     /// rank − s − 1, which it sends in the next step: piece by piece, as they
@@ -14,7 +26,7 @@ impl Group {
     ///
     /// A piece that replaces another has passed every member, this one
     /// included: what it replaces has been sent.
-    pub(super) fn reduce_by_ring(&mut self, values: &mut [f32]) -> Result<(), ReduceError> {
+    fn reduce_block(&mut self, values: &mut [f32], first: u64) -> Result<(), ReduceError> {
         let (rank, size) = (self.rank, self.size());
         let next = (rank + 1) % size;
         let before = (rank + size - 1) % size;
@@ -23,9 +35,9 @@ impl Group {
         let chunk = |step: usize| chunk(length, size, (rank + 2 * size - step) % size);
 
         let mut sent = 0;
-        let mut sending = self.begin_sending(next, 0, chunk(0).len())?;
+        let mut sending = self.begin_sending(next, first, chunk(0).len())?;
         let mut received = 0;
-        let mut receiving = self.begin_receiving(before, 0, chunk(1).len());
+        let mut receiving = self.begin_receiving(before, first, chunk(1).len());
         let mut waiting = None;
         loop {
             let out_chunk = &values[chunk(sent)];
@@ -38,7 +50,7 @@ impl Group {
             let mut out = sending.advance(self.writer(next), out_chunk, available)?;
             if out == Flow::Done && sent + 1 < steps {
                 sent += 1;
-                sending = self.begin_sending(next, sent as u64, chunk(sent).len())?;
+                sending = self.begin_sending(next, first + sent as u64, chunk(sent).len())?;
                 out = Flow::Moved;
             }
             let arrival = if received < size - 1 {
@@ -50,8 +62,11 @@ impl Group {
             let mut into = self.advance_receiving(&mut receiving, in_chunk, arrival)?;
             if into == Flow::Done && received + 1 < steps {
                 received += 1;
-                receiving =
-                    self.begin_receiving(before, received as u64, chunk(received + 1).len());
+                receiving = self.begin_receiving(
+                    before,
+                    first + received as u64,
+                    chunk(received + 1).len(),
+                );
                 into = Flow::Moved;
             }
             if (out, into) == (Flow::Done, Flow::Done) {

@@ -102,6 +102,15 @@ impl Connection {
         self.reader.receive(deadline)
     }
 
+    /// Waits for the header of the next frame; see [`ReadHalf::peek`].
+    ///
+    /// # Errors
+    ///
+    /// See [`ReceiveError`].
+    pub fn peek(&mut self, deadline: Deadline) -> Result<Header, ReceiveError> {
+        self.reader.peek(deadline)
+    }
+
     /// Waits for a dense frame; see [`ReadHalf::receive_into`].
     ///
     /// # Errors

@@ -35,6 +35,14 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
+//! A server sees to all its workers on one thread: [`wait_any`], then
+//! [`ReadHalf::try_receive`] on each; the updates stay where they arrived
+//! ([`ReadHalf::last_frame`]) until it has summed them.
+//!
+//! Workers without a server form a [`Group`] and [`Group::all_reduce`], or
+//! start [`Buckets`] of the gradient while the backward pass goes on; threads
+//! of one process do the same in a [`ThreadGroup`], without sockets.
+//!
 //! Sockets never block by themselves: every wait has a [`Deadline`], every
 //! buffer a bound. Threads, not tasks: training is a handful of connections.
 //!
@@ -42,7 +50,9 @@
 //! staleness or members (that is `sync`), it neither restarts nor replaces
 //! anybody, it does not resend (a broken connection is an error and the caller
 //! knows what state it is in), and it does not compress: encodings carry what
-//! the caller has already rounded or selected.
+//! the caller has already rounded or selected. Processes of one host talk by
+//! Unix sockets and not by shared memory: `examples/server_speed.rs` and
+//! `examples/allreduce_speed.rs` measure what that costs.
 
 mod address;
 mod buckets;

@@ -185,6 +185,35 @@ impl ReadHalf {
         Ok(self.take_frame())
     }
 
+    /// Waits for the header of the next frame, which stays the next: a worker
+    /// that awaits parameters, or the end of the run, looks which it is before
+    /// it has them arrive in place by [`ReadHalf::receive_into`].
+    ///
+    /// # Errors
+    ///
+    /// See [`ReceiveError`]; after any error but `TimedOut` the connection is
+    /// of no further use.
+    pub fn peek(&mut self, deadline: Deadline) -> Result<Header, ReceiveError> {
+        let begun = now();
+        let arriving = self.wait_for_header(&mut self.stream.patience(deadline), deadline)?;
+        self.counters.waited_to_receive(now() - begun);
+        Ok(arriving.decoded.header)
+    }
+
+    fn wait_for_header(
+        &mut self,
+        patience: &mut Patience,
+        deadline: Deadline,
+    ) -> Result<Arriving, ReceiveError> {
+        self.drained = false;
+        loop {
+            match self.advance_header()? {
+                Some(arriving) => return Ok(arriving),
+                None => self.pause(patience, deadline)?,
+            }
+        }
+    }
+
     /// Waits for a dense frame of `kind` with exactly `values.len()` numbers,
     /// and has them arrive in `values` without a copy in between (but for what
     /// came along with the header).
@@ -192,8 +221,9 @@ impl ReadHalf {
     /// # Errors
     ///
     /// See [`ReceiveError`]; another frame than the one due is `Unexpected`.
-    /// After any error, `TimedOut` included, `values` may be partly written
-    /// and the connection is of no further use.
+    /// After any error the connection is of no further use and `values` may be
+    /// partly written, except that nothing is lost by a `TimedOut` before the
+    /// frame has begun to arrive.
     pub fn receive_into(
         &mut self,
         kind: Kind,
@@ -201,14 +231,8 @@ impl ReadHalf {
         deadline: Deadline,
     ) -> Result<Header, ReceiveError> {
         let begun = now();
-        self.drained = false;
         let mut patience = self.stream.patience(deadline);
-        let arriving = loop {
-            match self.advance_header()? {
-                Some(arriving) => break arriving,
-                None => self.pause(&mut patience, deadline)?,
-            }
-        };
+        let arriving = self.wait_for_header(&mut patience, deadline)?;
         let bytes: &mut [u8] = cast_slice_mut(values);
         self.check_due(&arriving, kind, bytes.len())?;
         let mut filled = arriving.filled;

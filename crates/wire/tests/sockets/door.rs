@@ -186,6 +186,24 @@ fn a_listener_without_the_token_is_no_server_of_ours() {
 }
 
 #[test]
+fn a_member_says_which_version_the_server_speaks() {
+    let door = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = Address::Tcp {
+        host: "127.0.0.1".to_owned(),
+        port: door.local_addr().unwrap().port(),
+    };
+    let newer = std::thread::spawn(move || {
+        let (mut stream, _) = door.accept().unwrap();
+        stream.read_exact(&mut [0; HELLO_BYTES]).unwrap();
+        stream.write_all(b"PACELINE\x09\0").unwrap();
+    });
+    let refused = connect(&address, &worker(0), &Settings::default(), soon()).unwrap_err();
+    let cause = std::error::Error::source(&refused).unwrap().to_string();
+    assert_eq!(cause, "the peer speaks version 9 of the protocol, not 1");
+    newer.join().unwrap();
+}
+
+#[test]
 fn a_recorded_handshake_opens_nothing() {
     let listener = listen(&Settings::default());
     let (address, recording) = meddler(listener.address(), Vec::new());

@@ -190,6 +190,30 @@ fn the_last_frame_stays_until_the_next_begins() {
 }
 
 #[test]
+fn a_frame_that_was_looked_at_is_still_the_next() {
+    let (mut a, mut b) = pair(&Settings::default());
+    assert!(matches!(
+        b.peek(Deadline::PASSED),
+        Err(ReceiveError::TimedOut)
+    ));
+    let values: Vec<f32> = (0..5000).map(|i| i as f32).collect();
+    a.send(&Header::new(Kind::Parameters), Payload::Dense(&values))
+        .unwrap();
+    a.send(&Header::new(Kind::Stop), Payload::Bytes(b"done"))
+        .unwrap();
+    for _ in 0..2 {
+        assert_eq!(b.peek(soon()).unwrap().kind, Kind::Parameters);
+    }
+    let mut received = vec![0.0; 5000];
+    b.receive_into(Kind::Parameters, &mut received, soon())
+        .unwrap();
+    assert_eq!(received, values);
+    assert_eq!(b.peek(soon()).unwrap().kind, Kind::Stop);
+    let frame = b.receive(soon()).unwrap();
+    assert_eq!(frame.payload().unwrap(), Payload::Bytes(b"done"));
+}
+
+#[test]
 fn one_thread_serves_many_connections() {
     const WORKERS: u32 = 5;
     const ROUNDS: u64 = 20;

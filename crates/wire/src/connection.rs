@@ -43,7 +43,7 @@ impl Connection {
                 peer,
                 settings.frame_limit,
             ),
-            writer: WriteHalf::new(stream, counters, peer, settings.send_timeout, impaired),
+            writer: WriteHalf::new(stream, counters, peer, settings, impaired),
         })
     }
 

@@ -15,6 +15,7 @@ use crate::member::Member;
 use crate::socket::{self, Ready};
 use crate::stream::{Patience, Stream, WaitError};
 use crate::traffic::{Counters, Traffic};
+use crate::write_half::WriteHalf;
 
 /// The receiving half of a connection.
 ///
@@ -443,26 +444,35 @@ fn grow(body: &mut Vec<u32>, filled: usize, length: usize) {
     }
 }
 
-/// Waits until one of the connections may have something to receive; returns
-/// false when the deadline passes first. Spins first, as long as the most
-/// patient of them is set to.
+/// Waits until one of `readers` may have something to receive, or one of
+/// `writers` that has a backlog may have room; returns false when the deadline
+/// passes first. Spins first, as long as the most patient of them is set to.
 ///
-/// What has arrived is then taken by [`ReadHalf::try_receive`] on each. A
-/// connection whose last `try_receive` brought a frame counts as having more.
-/// One that is closed is always ready: take it off the list.
+/// What has arrived is then taken by [`ReadHalf::try_receive`] on each, and
+/// what was posted is sent by [`WriteHalf::drain`]. A connection whose last
+/// `try_receive` brought a frame counts as having more. One that is closed is
+/// always ready: take it off the lists.
 ///
 /// # Errors
 ///
 /// The system cannot wait.
-pub fn wait_any(halves: &[&ReadHalf], deadline: Deadline) -> io::Result<bool> {
-    if halves.iter().any(|half| !half.drained) {
+pub fn wait_any(
+    readers: &[&ReadHalf],
+    writers: &[&WriteHalf],
+    deadline: Deadline,
+) -> io::Result<bool> {
+    if readers.iter().any(|reader| !reader.drained) {
         return Ok(true);
     }
-    let waits: Vec<_> = halves
+    let reads = readers
         .iter()
-        .map(|half| (half.stream.as_fd(), Ready::Read))
-        .collect();
-    let spin = halves.iter().map(|half| half.stream.spin()).max();
+        .map(|reader| (reader.stream.as_fd(), Ready::Read));
+    let writes = writers
+        .iter()
+        .filter(|writer| writer.is_behind())
+        .map(|writer| (writer.stream.as_fd(), Ready::Write));
+    let waits: Vec<_> = reads.chain(writes).collect();
+    let spin = readers.iter().map(|reader| reader.stream.spin()).max();
     let spin = Deadline::after(spin.unwrap_or_default()).or_sooner(deadline);
     while !spin.has_passed() {
         if socket::wait(&waits, Deadline::PASSED)? {
@@ -519,5 +529,34 @@ impl Staged {
         let count = stream.try_read(&mut self.bytes[self.end..])?;
         self.end += count.unwrap_or(0);
         Ok(count)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_announced_length_alone_allocates_little() {
+        let length = 1 << 30;
+        let mut body = Vec::new();
+        grow(&mut body, 0, length);
+        assert_eq!(body.len() * 4, FIRST_GROWTH);
+        // Nothing more before what there is room for has arrived.
+        grow(&mut body, FIRST_GROWTH - 1, length);
+        assert_eq!(body.len() * 4, FIRST_GROWTH);
+        grow(&mut body, FIRST_GROWTH, length);
+        assert_eq!(body.len() * 4, 2 * FIRST_GROWTH);
+    }
+
+    #[test]
+    fn a_payload_gets_no_more_room_than_it_needs() {
+        let mut body = Vec::new();
+        grow(&mut body, 0, 5);
+        assert_eq!(body.len(), 2);
+        grow(&mut body, 0, 0);
+        assert_eq!(body.len(), 2);
+        grow(&mut body, 8, 9);
+        assert_eq!(body.len(), 3);
     }
 }

@@ -40,6 +40,8 @@ pub struct Settings {
     pub frame_limit: u32,
     /// How long a send may wait for a peer that does not read.
     pub send_timeout: Duration,
+    /// How many bytes may be posted and unsent before the peer is given up.
+    pub backlog_limit: usize,
     /// How long a receive polls before it blocks. A blocked thread is woken
     /// later than a polling one sees its message; a polling thread keeps a
     /// core busy.
@@ -57,6 +59,7 @@ impl Default for Settings {
             handshakes_at_once: 64,
             frame_limit: 1 << 30,
             send_timeout: Duration::from_secs(30),
+            backlog_limit: 256 << 20,
             spin: Duration::from_micros(50),
             send_buffer: None,
             impairment: Impairment::NONE,

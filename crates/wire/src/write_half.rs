@@ -1,5 +1,6 @@
 //! Sending frames.
 
+use std::collections::VecDeque;
 use std::io::{self, IoSlice};
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,6 +12,7 @@ use crate::deadline::{Deadline, now};
 use crate::frame::{Header, Parts, Payload, PayloadError};
 use crate::impairment::ImpairedLink;
 use crate::member::Member;
+use crate::settings::Settings;
 use crate::socket::Ready;
 use crate::stream::{Stream, WaitError};
 use crate::traffic::{Counters, Traffic};
@@ -23,6 +25,10 @@ pub struct WriteHalf {
     peer: Member,
     send_timeout: Duration,
     impaired: Option<ImpairedLink>,
+    /// What was posted and did not fit.
+    backlog: VecDeque<u8>,
+    backlog_limit: usize,
+    behind: bool,
     broken: bool,
 }
 
@@ -35,6 +41,12 @@ pub enum SendError {
     /// The peer did not read for the send time-out.
     #[error("the peer did not take the frame in time")]
     TimedOut,
+    /// The peer is further behind than the settings allow.
+    #[error("the peer is more than {limit} bytes behind")]
+    Backlog {
+        /// How far it may be behind.
+        limit: usize,
+    },
     /// The payload contradicts itself; nothing was sent.
     #[error(transparent)]
     Payload(#[from] PayloadError),
@@ -48,15 +60,18 @@ impl WriteHalf {
         stream: Arc<Stream>,
         counters: Arc<Counters>,
         peer: Member,
-        send_timeout: Duration,
+        settings: &Settings,
         impaired: Option<ImpairedLink>,
     ) -> Self {
         Self {
             stream,
             counters,
             peer,
-            send_timeout,
+            send_timeout: settings.send_timeout,
             impaired,
+            backlog: VecDeque::new(),
+            backlog_limit: settings.backlog_limit,
+            behind: false,
             broken: false,
         }
     }
@@ -85,46 +100,98 @@ impl WriteHalf {
     pub fn send(&mut self, header: &Header, payload: Payload<'_>) -> Result<(), SendError> {
         let begun = now();
         let deadline = Deadline::after(self.send_timeout);
-        let Parts {
-            encoding,
-            length,
-            prefix,
-            slices,
-        } = payload.parts()?;
-        let head = header.encode(encoding, length);
-        let prefix: &[u8] = prefix.as_ref().map_or(&[], |numbers| cast_slice(numbers));
-        let parts: [&[u8]; 4] = [&head, prefix, slices[0], slices[1]];
-        let total: usize = parts.iter().map(|part| part.len()).sum();
+        let parts = payload.parts()?;
+        while !self.drain()? {
+            self.wait(deadline)?;
+        }
+        let head = header.encode(parts.encoding, parts.length);
+        let pieces = pieces(&head, &parts);
+        let total = length(&pieces);
         let mut sent = 0;
-        loop {
-            let mut skip = sent;
-            let rest = parts.map(|part| {
-                let skipped = skip.min(part.len());
-                skip -= skipped;
-                IoSlice::new(&part[skipped..])
-            });
-            let blocked = if sent < total {
-                match self.write_part(&rest)? {
-                    Some(count) => {
-                        sent += count;
-                        continue;
-                    }
-                    None => true,
-                }
-            } else {
-                !self.flush()?
-            };
-            if !blocked {
-                break;
+        while sent < total {
+            match self.write_part(&after(&pieces, sent))? {
+                Some(count) => sent += count,
+                None => self.wait(deadline)?,
             }
-            match self.stream.wait(Ready::Write, deadline) {
-                Ok(()) => {}
-                Err(WaitError::TimedOut) => return Err(self.give_up(SendError::TimedOut)),
-                Err(WaitError::Io(error)) => return Err(self.give_up(SendError::Io(error))),
-            }
+        }
+        while !self.flush()? {
+            self.wait(deadline)?;
         }
         self.counters.sent(total as u64, now() - begun);
         Ok(())
+    }
+
+    /// Sends what the system takes of a frame and keeps a copy of the rest;
+    /// never waits. A server that serves many on one thread is not held up by
+    /// one that does not read. Says whether nothing is left; if something is,
+    /// call [`WriteHalf::drain`] when [`wait_any`](crate::wait_any) finds room.
+    ///
+    /// # Errors
+    ///
+    /// See [`SendError`]; `Backlog` if more would be left than the settings
+    /// allow. After any but `Payload` the connection is closed.
+    pub fn post(&mut self, header: &Header, payload: Payload<'_>) -> Result<bool, SendError> {
+        let begun = now();
+        let parts = payload.parts()?;
+        let mut room = self.drain()?;
+        let head = header.encode(parts.encoding, parts.length);
+        let pieces = pieces(&head, &parts);
+        let total = length(&pieces);
+        let mut sent = 0;
+        while room && sent < total {
+            match self.write_part(&after(&pieces, sent))? {
+                Some(count) => sent += count,
+                None => room = false,
+            }
+        }
+        if self.backlog.len() + (total - sent) > self.backlog_limit {
+            return Err(self.give_up(SendError::Backlog {
+                limit: self.backlog_limit,
+            }));
+        }
+        for piece in after(&pieces, sent) {
+            self.backlog.extend(piece.iter());
+        }
+        self.counters.sent(total as u64, now() - begun);
+        self.drain()
+    }
+
+    /// Sends what fits of the frames that were posted; says whether nothing is
+    /// left.
+    ///
+    /// # Errors
+    ///
+    /// See [`SendError`]; the connection is then closed.
+    pub fn drain(&mut self) -> Result<bool, SendError> {
+        let mut backlog = std::mem::take(&mut self.backlog);
+        while !backlog.is_empty() {
+            let (front, back) = backlog.as_slices();
+            match self.write_part(&[IoSlice::new(front), IoSlice::new(back)])? {
+                Some(count) => drop(backlog.drain(..count)),
+                None => break,
+            }
+        }
+        self.backlog = backlog;
+        self.behind = !self.backlog.is_empty() || !self.flush()?;
+        Ok(!self.behind)
+    }
+
+    /// Whether [`WriteHalf::drain`] has more to do, TLS's own buffer included.
+    pub(crate) fn is_behind(&self) -> bool {
+        self.behind
+    }
+
+    /// Bytes that were posted and have not been sent.
+    pub fn backlog(&self) -> usize {
+        self.backlog.len()
+    }
+
+    fn wait(&mut self, deadline: Deadline) -> Result<(), SendError> {
+        match self.stream.wait(Ready::Write, deadline) {
+            Ok(()) => Ok(()),
+            Err(WaitError::TimedOut) => Err(self.give_up(SendError::TimedOut)),
+            Err(WaitError::Io(error)) => Err(self.give_up(SendError::Io(error))),
+        }
     }
 
     /// Closes the connection in both directions; both halves at both ends see
@@ -141,7 +208,10 @@ impl WriteHalf {
             return Err(SendError::Closed);
         }
         if let Some(link) = &self.impaired {
-            let copy: Vec<u8> = parts.iter().flat_map(|part| part.iter().copied()).collect();
+            let mut copy = Vec::with_capacity(parts.iter().map(|part| part.len()).sum());
+            for part in parts {
+                copy.extend_from_slice(part);
+            }
             let count = copy.len();
             return match link.send(copy, Deadline::after(self.send_timeout)) {
                 Ok(()) => Ok(Some(count)),
@@ -164,6 +234,28 @@ impl WriteHalf {
         self.close();
         error
     }
+}
+
+/// A frame in the order in which it travels.
+fn pieces<'a>(head: &'a [u8], parts: &'a Parts<'_>) -> [&'a [u8]; 4] {
+    let prefix = parts
+        .prefix
+        .as_ref()
+        .map_or(&[][..], |numbers| cast_slice(numbers));
+    [head, prefix, parts.slices[0], parts.slices[1]]
+}
+
+fn length(pieces: &[&[u8]; 4]) -> usize {
+    pieces.iter().map(|piece| piece.len()).sum()
+}
+
+/// What is left of the pieces after their first `sent` bytes.
+fn after<'a>(pieces: &[&'a [u8]; 4], mut sent: usize) -> [IoSlice<'a>; 4] {
+    pieces.map(|piece| {
+        let skipped = sent.min(piece.len());
+        sent -= skipped;
+        IoSlice::new(&piece[skipped..])
+    })
 }
 
 /// A connection that the peer closed is closed, whichever way the system words

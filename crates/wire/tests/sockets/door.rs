@@ -11,7 +11,7 @@ use crate::support::{
 };
 use paceline_wire::{
     Address, BindError, Cause, ConnectError, Connection, Credentials, Flags, HandshakeError,
-    Header, Kind, Listener, Payload, Role, Security, Settings, connect,
+    Header, Kind, Listener, Payload, Role, Security, Settings, connect, wait_any,
 };
 
 /// A frame there and back.
@@ -308,6 +308,27 @@ fn tls_carries_frames_of_every_size() {
             .send(&Header::new(Kind::Stop), Payload::NONE)
             .unwrap();
         assert_eq!(reader.receive(soon()).unwrap().header.kind, Kind::Stop);
+    });
+}
+
+#[test]
+fn tls_sends_what_was_posted_when_there_is_room() {
+    let settings = Settings::default();
+    let listener = Listener::bind(&Address::loopback(), &with_tls(server()), &settings).unwrap();
+    let (mut ours, theirs) = meet(&listener, &with_tls(worker(0)));
+    let (_reader, mut writer) = theirs.split();
+    let values = vec![0.5; 4_000_000];
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let header = Header::new(Kind::Parameters);
+            let mut sent = writer.post(&header, Payload::Dense(&values)).unwrap();
+            while !sent {
+                assert!(wait_any(&[], &[&writer], soon()).unwrap());
+                sent = writer.drain().unwrap();
+            }
+        });
+        let frame = ours.receive(soon()).unwrap();
+        assert_eq!(frame.payload().unwrap(), Payload::Dense(&values));
     });
 }
 

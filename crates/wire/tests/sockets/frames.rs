@@ -214,6 +214,53 @@ fn a_frame_that_was_looked_at_is_still_the_next() {
 }
 
 #[test]
+fn a_worker_that_does_not_read_holds_nobody_up() {
+    let (hung, hung_end) = pair(&Settings::default());
+    let (_, mut to_hung) = hung.split();
+    let values: Vec<f32> = (0..2_000_000).map(|i| i as f32).collect();
+    let header = Header::new(Kind::Parameters);
+    assert!(
+        !to_hung
+            .post(&header.clock(1), Payload::Dense(&values))
+            .unwrap()
+    );
+    assert!(!to_hung.post(&header.clock(2), Payload::NONE).unwrap());
+    assert!(to_hung.backlog() > 0);
+    // It comes back, and gets everything in order.
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !to_hung.drain().unwrap() {
+                assert!(wait_any(&[], &[&to_hung], soon()).unwrap());
+            }
+            to_hung.send(&header.clock(3), Payload::NONE).unwrap();
+        });
+        let (mut reader, _writer) = hung_end.split();
+        let frame = reader.receive(soon()).unwrap();
+        assert_eq!(frame.payload().unwrap(), Payload::Dense(&values));
+        for clock in [2, 3] {
+            assert_eq!(reader.receive(soon()).unwrap().header.clock, clock);
+        }
+    });
+}
+
+#[test]
+fn a_worker_too_far_behind_is_given_up() {
+    let settings = Settings {
+        backlog_limit: 1_000_000,
+        ..Settings::default()
+    };
+    let (hung, _hung_end) = pair(&settings);
+    let (_, mut to_hung) = hung.split();
+    let values = vec![0.0; 1_000_000];
+    let mut post = || to_hung.post(&Header::new(Kind::Parameters), Payload::Dense(&values));
+    assert!(matches!(
+        post(),
+        Err(SendError::Backlog { limit: 1_000_000 })
+    ));
+    assert!(matches!(post(), Err(SendError::Closed)));
+}
+
+#[test]
 fn one_thread_serves_many_connections() {
     const WORKERS: u32 = 5;
     const ROUNDS: u64 = 20;
@@ -241,7 +288,7 @@ fn one_thread_serves_many_connections() {
         let mut carried = Vec::new();
         while !links.is_empty() {
             let readers: Vec<_> = links.iter().map(|(reader, _)| reader).collect();
-            assert!(wait_any(&readers, soon()).unwrap());
+            assert!(wait_any(&readers, &[], soon()).unwrap());
             links.retain_mut(|(reader, writer)| {
                 let rank = reader.peer().rank;
                 let clock = match reader.try_receive() {

@@ -1,7 +1,8 @@
 //! What the user typed.
 
 use crate::commands::{
-    analyze, design, doctor, export, ls, pick, predict, queue, run, show, size, study, train, tune,
+    analyze, design, doctor, evaluate, export, ls, pick, predict, predict_batch, queue, run, show,
+    size, study, train, tune,
 };
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -30,6 +31,10 @@ enum Command {
     /// Train in this process; what `train` and studies start.
     #[command(hide = true)]
     Trainer(Box<train::Args>),
+    /// Say how good a trained model is, class by class.
+    Eval(evaluate::Args),
+    /// Write what a trained model says of each row.
+    PredictBatch(predict_batch::Args),
     /// Say what matters for a response: ANOVA, effects, assumptions.
     Analyze(analyze::Args),
     /// Plan a study: its runs, and what they will be able to tell.
@@ -69,6 +74,8 @@ impl Args {
             Command::Export(args) => export::export(&args),
             Command::Train(args) => train::train(&args),
             Command::Trainer(args) => train::trainer(&args),
+            Command::Eval(args) => evaluate::evaluate(&args),
+            Command::PredictBatch(args) => predict_batch::predict_batch(&args),
             Command::Analyze(args) => analyze::analyze(&args),
             Command::Design(args) => design::design(&args),
             Command::Study(args) => study::study(args),

@@ -3,10 +3,12 @@
 pub(crate) mod analyze;
 pub(crate) mod design;
 pub(crate) mod doctor;
+pub(crate) mod evaluate;
 pub(crate) mod export;
 pub(crate) mod ls;
 pub(crate) mod pick;
 pub(crate) mod predict;
+pub(crate) mod predict_batch;
 pub(crate) mod queue;
 pub(crate) mod run;
 mod runs_table;

@@ -197,7 +197,8 @@ fn check_word(key: &str, was: &str, now: &str, path: &Path) -> Result<(), Failur
     )))
 }
 
-fn usable_cpus() -> Result<usize, Failure> {
+/// How many CPUs this process may use.
+pub(crate) fn usable_cpus() -> Result<usize, Failure> {
     paceline_engine::usable_cpus()
         .map(|cpus| cpus.cores().len())
         .context("cannot read this process's cpus")

@@ -10,6 +10,7 @@ mod job;
 mod list;
 mod reports;
 mod status;
+mod trained;
 mod trainer;
 
 use crate::commands::run::{self, Profiled};
@@ -19,9 +20,11 @@ use crate::failure::Failure;
 pub(crate) use args::Args;
 use clap::Parser;
 use job::Job;
+pub(crate) use job::usable_cpus;
 use paceline_study::TRAINER;
 use status::TrainingStatus;
 use std::ffi::OsString;
+pub(crate) use trained::Trained;
 pub(crate) use trainer::trainer;
 
 /// The options that a study may set or vary, as `[job]` spells them.

@@ -359,7 +359,7 @@ impl Kernels {
             shape.is_direct(self) && (input_gradient.is_none() || shape.order == MapOrder::Pixels);
         #[cfg(target_arch = "x86_64")]
         if direct {
-            conv_direct::begin(shape, scratch);
+            conv_direct::begin(shape, weights, scratch);
         }
         for index in 0..images {
             let pooled = index * shape.pooled_len()..(index + 1) * shape.pooled_len();

@@ -15,6 +15,7 @@ use std::arch::x86_64::*;
 
 use crate::AlignedBuffer;
 use crate::conv::{ConvPool, Geometry, MapOrder, OneBackward};
+use crate::x86::transposed;
 
 /// The kernel's side, which the register blocks are cut for.
 const K: usize = 5;
@@ -35,8 +36,9 @@ pub(crate) fn scratch_len(shape: &ConvPool) -> usize {
             sums + geometry.maps * geometry.rows * slope_stride(&geometry)
         }
         MapOrder::Pixels => {
-            let pixels = (geometry.rows * geometry.columns).next_multiple_of(LANES);
-            pixels * LANES + LANES * geometry.rows * margin_stride(&geometry)
+            turned_len(&geometry)
+                + geometry.rows * geometry.columns * LANES
+                + LANES * geometry.rows * margin_stride(&geometry)
         }
     }
 }
@@ -68,6 +70,21 @@ macro_rules! by_count {
     };
     (@one $n:literal, $call:ident ($($argument:expr),* $(,)?)) => {
         $call::<$n>($($argument),*)
+    };
+}
+
+/// Calls a function for each of the kernel's columns, as its last const
+/// argument. The compiler keeps a loop over them as a loop, with sums in memory.
+macro_rules! each_column {
+    ($function:ident::<$($generic:tt),*> $arguments:tt) => {{
+        each_column!(@one $function [$($generic),*] 0 $arguments);
+        each_column!(@one $function [$($generic),*] 1 $arguments);
+        each_column!(@one $function [$($generic),*] 2 $arguments);
+        each_column!(@one $function [$($generic),*] 3 $arguments);
+        each_column!(@one $function [$($generic),*] 4 $arguments);
+    }};
+    (@one $function:ident [$($generic:tt),*] $kx:literal ($($argument:expr),* $(,)?)) => {
+        $function::<$($generic,)* $kx>($($argument),*)
     };
 }
 
@@ -168,30 +185,17 @@ unsafe fn planes_forward<const G: usize>(
                 let mut sums = [[[_mm512_setzero_ps(); 2]; 2]; G];
                 for channel in 0..channels {
                     let weights = weights.add(channel * K * K);
-                    let rows =
+                    let first =
                         image.add((channel * height + 2 * pooled_row) * stride + 2 * block * LANES);
-                    for line in 0..=K {
-                        let row = rows.add(line * stride);
-                        for kx in 0..K {
-                            let pixels = [
-                                _mm512_loadu_ps(row.add(kx)),
-                                _mm512_loadu_ps(row.add(kx + LANES)),
-                            ];
-                            for (g, sums) in sums.iter_mut().enumerate() {
-                                let taps = weights.add(g * taps);
-                                if line < K {
-                                    let weight = _mm512_set1_ps(*taps.add(line * K + kx));
-                                    sums[0][0] = _mm512_fmadd_ps(weight, pixels[0], sums[0][0]);
-                                    sums[0][1] = _mm512_fmadd_ps(weight, pixels[1], sums[0][1]);
-                                }
-                                if line > 0 {
-                                    let weight = _mm512_set1_ps(*taps.add((line - 1) * K + kx));
-                                    sums[1][0] = _mm512_fmadd_ps(weight, pixels[0], sums[1][0]);
-                                    sums[1][1] = _mm512_fmadd_ps(weight, pixels[1], sums[1][1]);
-                                }
-                            }
-                        }
+                    each_column!(planes_tap::<G, true, false>(
+                        &mut sums, first, weights, taps
+                    ));
+                    for line in 1..K {
+                        let (row, weights) = (first.add(line * stride), weights.add(line * K));
+                        each_column!(planes_tap::<G, true, true>(&mut sums, row, weights, taps));
                     }
+                    let (row, weights) = (first.add(K * stride), weights.wrapping_add(K * K));
+                    each_column!(planes_tap::<G, false, true>(&mut sums, row, weights, taps));
                 }
                 let live = first_lanes(pooled_columns - block * LANES);
                 for (g, [upper, lower]) in sums.iter().enumerate() {
@@ -225,6 +229,41 @@ unsafe fn planes_forward<const G: usize>(
     }
 }
 
+/// One pixel of a row of the image under column `KX` of the kernels of `G`
+/// maps: of their row at `weights` for the upper row of sums, of the one before
+/// it for the lower.
+///
+/// # Safety
+/// As [`planes_forward`], which it is a part of.
+#[inline(always)]
+unsafe fn planes_tap<const G: usize, const UPPER: bool, const LOWER: bool, const KX: usize>(
+    sums: &mut [[[__m512; 2]; 2]; G],
+    row: *const f32,
+    weights: *const f32,
+    taps: usize,
+) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let pixels = [
+            _mm512_loadu_ps(row.add(KX)),
+            _mm512_loadu_ps(row.add(KX + LANES)),
+        ];
+        for (g, [upper, lower]) in sums.iter_mut().enumerate() {
+            let weights = weights.wrapping_add(g * taps + KX);
+            if UPPER {
+                let weight = _mm512_set1_ps(*weights);
+                upper[0] = _mm512_fmadd_ps(weight, pixels[0], upper[0]);
+                upper[1] = _mm512_fmadd_ps(weight, pixels[1], upper[1]);
+            }
+            if LOWER {
+                let weight = _mm512_set1_ps(*weights.wrapping_sub(K));
+                lower[0] = _mm512_fmadd_ps(weight, pixels[0], lower[0]);
+                lower[1] = _mm512_fmadd_ps(weight, pixels[1], lower[1]);
+            }
+        }
+    }
+}
+
 /// Sixteen maps of `X` pixels side by side, in two rows.
 ///
 /// # Safety
@@ -253,32 +292,38 @@ unsafe fn pixels_forward<const X: usize>(
     // rows of weights are whole registers.
     unsafe {
         let mut sums = [[_mm512_setzero_ps(); X]; 2];
+        let line_of_weights = K * weight_stride;
         for channel in 0..channels {
-            let rows = image.add((channel * height + 2 * pooled_row) * stride + column);
-            let weights = weights.add(channel * K * K * weight_stride + map);
-            let mut above = [_mm512_setzero_ps(); K];
-            for line in 0..=K {
-                let row = rows.add(line * stride);
-                for (kx, above) in above.iter_mut().enumerate() {
-                    // The weights of a line meet the next row of pixels one
-                    // line later.
-                    let previous = *above;
-                    if line < K {
-                        *above = _mm512_loadu_ps(weights.add((line * K + kx) * weight_stride));
-                    }
-                    let current = *above;
-                    let [upper, lower] = &mut sums;
-                    for (x, (upper, lower)) in upper.iter_mut().zip(lower).enumerate() {
-                        let pixel = _mm512_set1_ps(*row.add(x + kx));
-                        if line < K {
-                            *upper = _mm512_fmadd_ps(pixel, current, *upper);
-                        }
-                        if line > 0 {
-                            *lower = _mm512_fmadd_ps(pixel, previous, *lower);
-                        }
-                    }
-                }
+            let first = image.add((channel * height + 2 * pooled_row) * stride + column);
+            let weights = weights.add(channel * K * line_of_weights + map);
+            each_column!(pixels_tap::<X, true, false>(
+                &mut sums,
+                first,
+                weights,
+                weight_stride
+            ));
+            for line in 1..K {
+                let (row, weights) = (
+                    first.add(line * stride),
+                    weights.add(line * line_of_weights),
+                );
+                each_column!(pixels_tap::<X, true, true>(
+                    &mut sums,
+                    row,
+                    weights,
+                    weight_stride
+                ));
             }
+            let (row, weights) = (
+                first.add(K * stride),
+                weights.wrapping_add(K * line_of_weights),
+            );
+            each_column!(pixels_tap::<X, false, true>(
+                &mut sums,
+                row,
+                weights,
+                weight_stride
+            ));
         }
         let live = first_lanes(maps - map);
         let bias = _mm512_maskz_loadu_ps(live, bias.add(map));
@@ -303,13 +348,57 @@ unsafe fn pixels_forward<const X: usize>(
     }
 }
 
-/// Clears the sums that [`backward`] keeps in scratch from image to image.
-pub(crate) fn begin(shape: &ConvPool, scratch: &mut [f32]) {
+/// `X` pixels of a row of the image under column `KX` of the kernels: of their
+/// row at `weights` for the upper row of sums, of the one before it for the
+/// lower.
+///
+/// # Safety
+/// As [`pixels_forward`], which it is a part of.
+#[inline(always)]
+unsafe fn pixels_tap<const X: usize, const UPPER: bool, const LOWER: bool, const KX: usize>(
+    sums: &mut [[__m512; X]; 2],
+    row: *const f32,
+    weights: *const f32,
+    weight_stride: usize,
+) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let zero = _mm512_setzero_ps();
+        let weights = weights.wrapping_add(KX * weight_stride);
+        let current = if UPPER {
+            _mm512_loadu_ps(weights)
+        } else {
+            zero
+        };
+        let before = if LOWER {
+            _mm512_loadu_ps(weights.wrapping_sub(K * weight_stride))
+        } else {
+            zero
+        };
+        let [upper, lower] = sums;
+        for (x, (upper, lower)) in upper.iter_mut().zip(lower).enumerate() {
+            let pixel = _mm512_set1_ps(*row.add(x + KX));
+            if UPPER {
+                *upper = _mm512_fmadd_ps(pixel, current, *upper);
+            }
+            if LOWER {
+                *lower = _mm512_fmadd_ps(pixel, before, *lower);
+            }
+        }
+    }
+}
+
+/// Prepares what [`backward`] keeps in scratch from image to image.
+pub(crate) fn begin(shape: &ConvPool, weights: &[f32], scratch: &mut [f32]) {
     let geometry = shape.geometry();
     match geometry.order {
         MapOrder::Planes => scratch[..geometry.maps * (geometry.taps + 1) * LANES].fill(0.0),
-        // The margins of the slopes' rows stay zero.
-        MapOrder::Pixels => scratch[..scratch_len(shape)].fill(0.0),
+        MapOrder::Pixels => {
+            let (turned, rest) = scratch.split_at_mut(turned_len(&geometry));
+            turn_weights(&geometry, weights, turned);
+            // The margins of the slopes' rows stay zero.
+            rest[..scratch_len(shape) - turned.len()].fill(0.0);
+        }
     }
 }
 
@@ -494,13 +583,13 @@ unsafe fn planes_weights<const G: usize>(
 /// As [`backward`].
 #[target_feature(enable = "avx512f,avx512vl,avx512dq,avx512bw,avx2,fma,f16c,bmi2")]
 unsafe fn pixels_backward(geometry: &Geometry, buffers: OneBackward<'_>) {
-    let (rows, columns) = (geometry.rows, geometry.columns);
-    let pixels = (rows * columns).next_multiple_of(LANES);
-    let slopes = buffers.scratch.as_mut_ptr();
-    let mut image_gradient = buffers.image_gradient.map(<[f32]>::as_mut_ptr);
-    // SAFETY: scratch is the slopes by pixels, then as planes.
+    let turned = buffers.scratch.as_mut_ptr();
+    let image_gradient = buffers.image_gradient.map(<[f32]>::as_mut_ptr);
+    // SAFETY: scratch is the turned weights, the slopes by pixels, then as
+    // planes.
     unsafe {
-        let planes = slopes.add(pixels * LANES);
+        let slopes = turned.add(turned_len(geometry));
+        let planes = slopes.add(geometry.rows * geometry.columns * LANES);
         for map in (0..geometry.maps).step_by(LANES) {
             pixels_unpool(
                 geometry,
@@ -517,21 +606,14 @@ unsafe fn pixels_backward(geometry: &Geometry, buffers: OneBackward<'_>) {
                 slopes,
                 buffers.weight_gradient.as_mut_ptr(),
             );
-            if let Some(image_gradient) = &mut image_gradient {
+            if let Some(image_gradient) = image_gradient {
                 into_planes(geometry, slopes, planes);
-                for channel in (0..geometry.channels).step_by(6) {
-                    let count = (geometry.channels - channel).min(6);
+                for channel in (0..geometry.channels).step_by(CHANNELS) {
+                    let count = (geometry.channels - channel).min(CHANNELS);
                     by_count!(
                         count,
                         [1, 2, 3, 4, 5, 6],
-                        pixels_image(
-                            geometry,
-                            map,
-                            channel,
-                            buffers.weights.as_ptr(),
-                            planes,
-                            *image_gradient,
-                        )
+                        pixels_image(geometry, map, channel, turned, planes, image_gradient,)
                     );
                 }
             }
@@ -661,39 +743,29 @@ unsafe fn into_planes(geometry: &Geometry, slopes: *const f32, planes: *mut f32)
     }
 }
 
-/// Rows of sixteen registers as columns.
-#[target_feature(enable = "avx512f,avx512vl,avx512dq,avx512bw,avx2,fma,f16c,bmi2")]
-fn transposed(rows: [__m512; LANES]) -> [__m512; LANES] {
-    // Pairs of rows, then pairs of pairs, interleaved within quarters of a
-    // register; then the quarters change places.
-    let mut pairs = rows;
-    for i in 0..LANES / 2 {
-        pairs[2 * i] = _mm512_unpacklo_ps(rows[2 * i], rows[2 * i + 1]);
-        pairs[2 * i + 1] = _mm512_unpackhi_ps(rows[2 * i], rows[2 * i + 1]);
-    }
-    let mut fours = pairs;
-    for i in 0..LANES / 4 {
-        for half in 0..2 {
-            let (a, b) = (
-                _mm512_castps_pd(pairs[4 * i + half]),
-                _mm512_castps_pd(pairs[4 * i + 2 + half]),
-            );
-            fours[4 * i + 2 * half] = _mm512_castpd_ps(_mm512_unpacklo_pd(a, b));
-            fours[4 * i + 2 * half + 1] = _mm512_castpd_ps(_mm512_unpackhi_pd(a, b));
+/// Rows of an image's gradient at a time.
+const ROWS: usize = 4;
+/// Channels of an image's gradient at a time.
+const CHANNELS: usize = 6;
+
+/// Values of the weights in the order that [`pixels_image`] reads them.
+fn turned_len(geometry: &Geometry) -> usize {
+    geometry.channels.div_ceil(CHANNELS) * geometry.maps * K * K * CHANNELS
+}
+
+/// Lays the weights out by groups of channels, maps, taps, channels.
+fn turn_weights(geometry: &Geometry, weights: &[f32], turned: &mut [f32]) {
+    for (index, block) in turned.chunks_exact_mut(K * K * CHANNELS).enumerate() {
+        let (group, map) = (index / geometry.maps, index % geometry.maps);
+        for (at, value) in block.iter_mut().enumerate() {
+            let (tap, channel) = (at / CHANNELS, group * CHANNELS + at % CHANNELS);
+            *value = if channel < geometry.channels {
+                weights[(channel * K * K + tap) * geometry.weight_stride + map]
+            } else {
+                0.0
+            };
         }
     }
-    let mut columns = fours;
-    for i in 0..4 {
-        let a = _mm512_shuffle_f32x4::<0x88>(fours[i], fours[4 + i]);
-        let b = _mm512_shuffle_f32x4::<0xDD>(fours[i], fours[4 + i]);
-        let c = _mm512_shuffle_f32x4::<0x88>(fours[8 + i], fours[12 + i]);
-        let d = _mm512_shuffle_f32x4::<0xDD>(fours[8 + i], fours[12 + i]);
-        columns[i] = _mm512_shuffle_f32x4::<0x88>(a, c);
-        columns[4 + i] = _mm512_shuffle_f32x4::<0x88>(b, d);
-        columns[8 + i] = _mm512_shuffle_f32x4::<0xDD>(a, c);
-        columns[12 + i] = _mm512_shuffle_f32x4::<0xDD>(b, d);
-    }
-    columns
 }
 
 /// The image's gradient in `C` channels from `channel` on, through sixteen maps
@@ -706,71 +778,87 @@ unsafe fn pixels_image<const C: usize>(
     geometry: &Geometry,
     map: usize,
     channel: usize,
-    weights: *const f32,
+    turned: *const f32,
     planes: *const f32,
     image_gradient: *mut f32,
 ) {
-    /// Rows of the image at a time.
-    const ROWS: usize = 4;
     let Geometry {
         maps,
         height,
         width,
         stride,
         rows,
-        weight_stride,
         ..
     } = *geometry;
     let plane_stride = margin_stride(geometry);
     // SAFETY: rows of slopes have margins of `K - 1` on both sides, up to whole
     // registers of the image's width; rows of the image are whole registers.
     unsafe {
-        let weights = weights.add(channel * K * K * weight_stride + map);
+        let turned = turned.add((channel / CHANNELS * maps + map) * K * K * CHANNELS);
         for first in (0..height).step_by(ROWS) {
             for block in (0..width).step_by(LANES) {
                 let place =
                     |c: usize, row: usize| ((channel + c) * height + first + row) * stride + block;
-                let mut sums = [[_mm512_setzero_ps(); ROWS]; C];
+                let mut sums = [[_mm512_setzero_ps(); C]; ROWS];
                 if map > 0 {
-                    for (c, sums) in sums.iter_mut().enumerate() {
-                        for (row, sum) in sums.iter_mut().enumerate().take(height - first) {
+                    for (row, sums) in sums.iter_mut().enumerate().take(height - first) {
+                        for (c, sum) in sums.iter_mut().enumerate() {
                             *sum = _mm512_loadu_ps(image_gradient.add(place(c, row)));
                         }
                     }
                 }
+                // Which of the rows of slopes that these rows of the image meet
+                // there are: rows `first - (K - 1) + AHEAD`.
+                let meets = |ahead: usize| (K - 1..rows + K - 1).contains(&(first + ahead));
                 for o in 0..(maps - map).min(LANES) {
-                    let weights = weights.add(o);
-                    let plane = planes.add(o * rows * plane_stride + K - 1 + block);
-                    // The rows of slopes that these rows of the image meet.
-                    for ahead in 0..ROWS + K - 1 {
-                        let Some(line) = (first + ahead).checked_sub(K - 1) else {
-                            continue;
-                        };
-                        if line >= rows {
-                            continue;
-                        }
-                        for kx in 0..K {
-                            let slope = _mm512_loadu_ps(plane.add(line * plane_stride).sub(kx));
-                            for row in 0..ROWS {
-                                // The kernel's row between the two, if there
-                                // is one.
-                                if row + K > ahead && row + K - 1 - ahead < K {
-                                    let ky = row + K - 1 - ahead;
-                                    for (c, sums) in sums.iter_mut().enumerate() {
-                                        let tap = (c * K + ky) * K + kx;
-                                        let weight =
-                                            _mm512_set1_ps(*weights.add(tap * weight_stride));
-                                        sums[row] = _mm512_fmadd_ps(slope, weight, sums[row]);
-                                    }
-                                }
+                    let weights = turned.add(o * K * K * CHANNELS);
+                    let plane = planes
+                        .add(o * rows * plane_stride + block + K - 1)
+                        .wrapping_add(first * plane_stride)
+                        .wrapping_sub((K - 1) * plane_stride);
+                    macro_rules! lines {
+                        ($($ahead:literal)*) => {$(
+                            if meets($ahead) {
+                                let line = plane.wrapping_add($ahead * plane_stride);
+                                each_column!(image_tap::<C, $ahead>(&mut sums, line, weights));
                             }
-                        }
+                        )*};
                     }
+                    lines!(0 1 2 3 4 5 6 7);
                 }
-                for (c, sums) in sums.iter().enumerate() {
-                    for (row, sum) in sums.iter().enumerate().take(height - first) {
+                for (row, sums) in sums.iter().enumerate().take(height - first) {
+                    for (c, sum) in sums.iter().enumerate() {
                         _mm512_storeu_ps(image_gradient.add(place(c, row)), *sum);
                     }
+                }
+            }
+        }
+    }
+}
+
+/// What row `AHEAD` of slopes, moved by column `KX` of the kernels, adds to the
+/// rows of the image's gradient that its kernels reach.
+///
+/// # Safety
+/// As [`pixels_image`], which it is a part of.
+#[inline(always)]
+unsafe fn image_tap<const C: usize, const AHEAD: usize, const KX: usize>(
+    sums: &mut [[__m512; C]; ROWS],
+    line: *const f32,
+    weights: *const f32,
+) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let slope = _mm512_loadu_ps(line.sub(KX));
+        for (row, sums) in sums.iter_mut().enumerate() {
+            // The kernel's row between the two, if there is one.
+            let Some(ky) = (row + K - 1).checked_sub(AHEAD) else {
+                continue;
+            };
+            if ky < K {
+                for (c, sum) in sums.iter_mut().enumerate() {
+                    let weight = _mm512_set1_ps(*weights.add((ky * K + KX) * CHANNELS + c));
+                    *sum = _mm512_fmadd_ps(slope, weight, *sum);
                 }
             }
         }

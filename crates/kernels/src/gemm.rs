@@ -154,7 +154,7 @@ const PANEL: usize = 64;
 
 /// Rows of `b` further apart than this make the processor's address
 /// translation the bottleneck; their panels are copied together.
-const FAR: usize = 256;
+const FAR: usize = 512;
 
 #[inline(always)]
 fn multiply<S: Simd>(simd: S, product: Product) {
@@ -617,7 +617,7 @@ mod tests {
 
     #[test]
     fn rows_far_apart_are_copied_and_agree_with_float64() {
-        check(&mut Numbers::new(3), [40, 300, 140], [false, false], 0);
+        check(&mut Numbers::new(3), [40, 600, 140], [false, false], 0);
     }
 
     #[test]

@@ -186,19 +186,32 @@ fn column_sums<S: Simd>(simd: S, matrix: Matrix<'_>, sums: &mut [f32]) {
 }
 
 #[inline(always)]
-fn transpose<S: Simd>(_: S, from: Matrix<'_>, to: MatrixMut<'_>) {
-    const BLOCK: usize = 8;
-    // Blocks of eight by eight: the lines they touch stay in the cache until
-    // they are used up.
-    for first_row in (0..from.rows).step_by(BLOCK) {
-        let rows = first_row..(first_row + BLOCK).min(from.rows);
-        for first_column in (0..from.columns).step_by(BLOCK) {
-            for column in first_column..(first_column + BLOCK).min(from.columns) {
-                let line = &mut to.values[column * to.stride..][rows.clone()];
-                for (value, row) in line.iter_mut().zip(rows.clone()) {
-                    *value = from.values[row * from.row_stride + column * from.column_stride];
-                }
+fn transpose<S: Simd>(simd: S, from: Matrix<'_>, to: MatrixMut<'_>) {
+    let lanes = S::LANES;
+    let whole = |len: usize| len / lanes * lanes;
+    // Blocks need rows without gaps inside.
+    let (rows, columns) = match from.column_stride {
+        1 => (whole(from.rows), whole(from.columns)),
+        _ => (0, 0),
+    };
+    for row in (0..rows).step_by(lanes) {
+        for column in (0..columns).step_by(lanes) {
+            // SAFETY: the block lies within both matrices.
+            unsafe {
+                simd.transpose(
+                    from.values.as_ptr().add(row * from.row_stride + column),
+                    from.row_stride,
+                    to.values.as_mut_ptr().add(column * to.stride + row),
+                    to.stride,
+                );
             }
+        }
+    }
+    for row in 0..from.rows {
+        let left = if row < rows { columns } else { 0 };
+        for column in left..from.columns {
+            to.values[column * to.stride + row] =
+                from.values[row * from.row_stride + column * from.column_stride];
         }
     }
 }
@@ -260,7 +273,7 @@ mod tests {
         let mut numbers = Numbers::new(5);
         for kernels in Kernels::available() {
             for rows in [0, 1, 2, 7, 64] {
-                for columns in [1, 8, 10, 33, 48] {
+                for columns in [1, 8, 10, 33, 48, 64] {
                     let stride = columns + rows % 3;
                     let values = numbers.vector(rows * stride);
                     let matrix = Matrix::new(&values, rows, columns, stride);

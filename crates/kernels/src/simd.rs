@@ -55,6 +55,10 @@ pub(crate) trait Simd: Copy {
     fn sum(self, a: Self::V) -> f32;
     /// The largest lane.
     fn largest(self, a: Self::V) -> f32;
+    /// Writes `LANES` rows of `LANES` floats at `from` as columns at `to`.
+    /// # Safety
+    /// Both are readable or writable, with rows as far apart as said.
+    unsafe fn transpose(self, from: *const f32, from_row: usize, to: *mut f32, to_row: usize);
     /// Eight floats rounded to half precision.
     fn eight_to_half(self, from: [f32; 8]) -> [u16; 8];
     /// Eight half-precision floats, exactly.
@@ -187,6 +191,16 @@ impl Simd for Portable {
     #[inline(always)]
     fn largest(self, a: [f32; 4]) -> f32 {
         a[0].max(a[1]).max(a[2].max(a[3]))
+    }
+
+    #[inline(always)]
+    unsafe fn transpose(self, from: *const f32, from_row: usize, to: *mut f32, to_row: usize) {
+        for row in 0..4 {
+            for column in 0..4 {
+                // SAFETY: the caller's promise.
+                unsafe { *to.add(column * to_row + row) = *from.add(row * from_row + column) };
+            }
+        }
     }
 
     #[inline(always)]

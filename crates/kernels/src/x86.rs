@@ -141,6 +141,37 @@ impl Simd for Avx2 {
     }
 
     #[inline(always)]
+    unsafe fn transpose(self, from: *const f32, from_row: usize, to: *mut f32, to_row: usize) {
+        unsafe {
+            let mut rows = [_mm256_setzero_ps(); 8];
+            for (index, row) in rows.iter_mut().enumerate() {
+                *row = _mm256_loadu_ps(from.add(index * from_row));
+            }
+            // Pairs of rows, then pairs of pairs, interleaved within halves of
+            // a register; then the halves change places.
+            let mut pairs = rows;
+            for i in 0..4 {
+                pairs[2 * i] = _mm256_unpacklo_ps(rows[2 * i], rows[2 * i + 1]);
+                pairs[2 * i + 1] = _mm256_unpackhi_ps(rows[2 * i], rows[2 * i + 1]);
+            }
+            let mut fours = pairs;
+            for i in 0..2 {
+                for half in 0..2 {
+                    let (a, b) = (pairs[4 * i + half], pairs[4 * i + 2 + half]);
+                    fours[4 * i + 2 * half] = _mm256_shuffle_ps::<0x44>(a, b);
+                    fours[4 * i + 2 * half + 1] = _mm256_shuffle_ps::<0xEE>(a, b);
+                }
+            }
+            for i in 0..4 {
+                let low = _mm256_permute2f128_ps::<0x20>(fours[i], fours[4 + i]);
+                let high = _mm256_permute2f128_ps::<0x31>(fours[i], fours[4 + i]);
+                _mm256_storeu_ps(to.add(i * to_row), low);
+                _mm256_storeu_ps(to.add((4 + i) * to_row), high);
+            }
+        }
+    }
+
+    #[inline(always)]
     fn eight_to_half(self, from: [f32; 8]) -> [u16; 8] {
         unsafe {
             let halves =
@@ -251,6 +282,19 @@ impl Simd for Avx512 {
     }
 
     #[inline(always)]
+    unsafe fn transpose(self, from: *const f32, from_row: usize, to: *mut f32, to_row: usize) {
+        unsafe {
+            let mut rows = [_mm512_setzero_ps(); 16];
+            for (index, row) in rows.iter_mut().enumerate() {
+                *row = _mm512_loadu_ps(from.add(index * from_row));
+            }
+            for (index, column) in transposed(rows).into_iter().enumerate() {
+                _mm512_storeu_ps(to.add(index * to_row), column);
+            }
+        }
+    }
+
+    #[inline(always)]
     fn eight_to_half(self, from: [f32; 8]) -> [u16; 8] {
         unsafe {
             let halves =
@@ -278,4 +322,39 @@ impl Simd for Avx512 {
 #[inline(always)]
 fn first_lanes(count: usize) -> __mmask16 {
     ((1u32 << count) - 1) as __mmask16
+}
+
+/// Rows of sixteen registers as columns.
+#[target_feature(enable = "avx512f")]
+pub(crate) fn transposed(rows: [__m512; 16]) -> [__m512; 16] {
+    // Pairs of rows, then pairs of pairs, interleaved within quarters of a
+    // register; then the quarters change places.
+    let mut pairs = rows;
+    for i in 0..8 {
+        pairs[2 * i] = _mm512_unpacklo_ps(rows[2 * i], rows[2 * i + 1]);
+        pairs[2 * i + 1] = _mm512_unpackhi_ps(rows[2 * i], rows[2 * i + 1]);
+    }
+    let mut fours = pairs;
+    for i in 0..4 {
+        for half in 0..2 {
+            let (a, b) = (
+                _mm512_castps_pd(pairs[4 * i + half]),
+                _mm512_castps_pd(pairs[4 * i + 2 + half]),
+            );
+            fours[4 * i + 2 * half] = _mm512_castpd_ps(_mm512_unpacklo_pd(a, b));
+            fours[4 * i + 2 * half + 1] = _mm512_castpd_ps(_mm512_unpackhi_pd(a, b));
+        }
+    }
+    let mut columns = fours;
+    for i in 0..4 {
+        let a = _mm512_shuffle_f32x4::<0x88>(fours[i], fours[4 + i]);
+        let b = _mm512_shuffle_f32x4::<0xDD>(fours[i], fours[4 + i]);
+        let c = _mm512_shuffle_f32x4::<0x88>(fours[8 + i], fours[12 + i]);
+        let d = _mm512_shuffle_f32x4::<0xDD>(fours[8 + i], fours[12 + i]);
+        columns[i] = _mm512_shuffle_f32x4::<0x88>(a, c);
+        columns[4 + i] = _mm512_shuffle_f32x4::<0x88>(b, d);
+        columns[8 + i] = _mm512_shuffle_f32x4::<0xDD>(a, c);
+        columns[12 + i] = _mm512_shuffle_f32x4::<0xDD>(b, d);
+    }
+    columns
 }

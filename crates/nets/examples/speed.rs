@@ -59,6 +59,9 @@ fn main() {
             ),
             ("LeNet-5 BigDL, batch 64", lenet(LeNetVariant::BigDl), 64),
         ] {
+            if !name.contains(&wanted) {
+                continue;
+            }
             let mut training =
                 Training::new(model.as_ref(), kernels, threads, batch, &values, &labels);
             let (seconds, first, last) = training.time(&mut team);

@@ -249,10 +249,10 @@ impl LeNet {
 
     /// Copies images into the middle of zeroed planes.
     fn place(&self, pixels: &[f32], images: &mut [f32]) {
-        images.fill(0.0);
         let stride = self.first.shape.input_stride();
         let planes = images.chunks_exact_mut(self.first.shape.input_len());
         for (from, to) in pixels.chunks_exact(self.side * self.side).zip(planes) {
+            to.fill(0.0);
             let to = to[self.padding * stride..].chunks_exact_mut(stride);
             for (from, to) in from.chunks_exact(self.side).zip(to) {
                 to[self.padding..self.padding + self.side].copy_from_slice(from);

@@ -55,7 +55,7 @@ impl Layer {
     }
 
     fn transposed_len(&self) -> usize {
-        AlignedBuffer::padded(self.outputs * AlignedBuffer::padded(self.inputs))
+        self.stride * AlignedBuffer::padded(self.inputs)
     }
 }
 
@@ -335,12 +335,15 @@ impl Stack {
         columns: usize,
         to: &'a mut [f32],
     ) -> Matrix<'a> {
-        for row in to.chunks_exact_mut(columns).take(layer.outputs) {
-            row[layer.inputs..].fill(0.0);
+        if columns > layer.inputs {
+            for row in to.chunks_exact_mut(columns).take(layer.outputs) {
+                row[layer.inputs..].fill(0.0);
+            }
         }
+        // Padding and all, which is whole registers.
         self.kernels.transpose(
-            layer.weights(parameters).narrowed(layer.outputs),
-            MatrixMut::new(to, layer.outputs, layer.inputs, columns),
+            layer.weights(parameters),
+            MatrixMut::new(to, layer.stride, layer.inputs, columns),
         );
         Matrix::new(to, layer.outputs, columns, columns)
     }

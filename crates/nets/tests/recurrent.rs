@@ -244,38 +244,65 @@ fn reference_gradient(
     slopes
 }
 
-#[test]
-fn loss_scores_and_gradient_agree_with_float64_on_every_path() {
-    for shape in shapes() {
-        let rows = Rows::new(shape.sequence, 5, 3);
-        let model = RecurrentClassifier::new(shape, Kernels::detect());
-        let layout = model.layout();
-        let parameters = some_parameters(layout);
-        let exact: Vec<f64> = parameters.iter().map(|v| f64::from(*v)).collect();
-        let loss = reference_loss(shape, layout, &exact, &rows);
-        let slopes = reference_gradient(shape, layout, &exact, &rows);
-        for kernels in Kernels::available() {
-            let model = RecurrentClassifier::new(shape, kernels);
-            let what = format!("{shape:?} {:?}", kernels.isa());
-            let (tally, gradient) = gradient(&model, &parameters, &rows.batch());
-            assert!((tally.loss - loss).abs() < 1e-5, "{what}");
-            for (got, expected) in gradient.values().iter().zip(&slopes) {
-                assert!(
-                    (f64::from(*got) - expected).abs() < 2e-6,
-                    "{what}: {got} is not {expected}"
-                );
-            }
-            let mut scores = vec![0.0; 5 * 3];
-            let mut scratch = vec![f32::NAN; model.scratch_len(5)];
-            model.scores(&parameters, &rows.batch(), &mut scores, &mut scratch);
-            for (row, scores) in scores.chunks(3).enumerate() {
-                let expected = reference_logits(shape, layout, &exact, row, &rows);
-                for (score, expected) in scores.iter().zip(expected) {
-                    assert!((f64::from(*score) - expected).abs() < 1e-5, "{what}");
-                }
+/// Compares loss, scores and gradient with float64 on every instruction set.
+fn check_with_float64(shape: RecurrentShape, rows: &Rows) {
+    let count = rows.labels.len();
+    let model = RecurrentClassifier::new(shape, Kernels::detect());
+    let layout = model.layout();
+    let parameters = some_parameters(layout);
+    let exact: Vec<f64> = parameters.iter().map(|v| f64::from(*v)).collect();
+    let loss = reference_loss(shape, layout, &exact, rows);
+    let slopes = reference_gradient(shape, layout, &exact, rows);
+    for kernels in Kernels::available() {
+        let model = RecurrentClassifier::new(shape, kernels);
+        let what = format!("{shape:?} {:?}", kernels.isa());
+        let (tally, gradient) = gradient(&model, &parameters, &rows.batch());
+        assert!((tally.loss - loss).abs() < 1e-5, "{what}");
+        for (got, expected) in gradient.values().iter().zip(&slopes) {
+            assert!(
+                (f64::from(*got) - expected).abs() < 2e-6,
+                "{what}: {got} is not {expected}"
+            );
+        }
+        let mut scores = vec![0.0; count * shape.classes];
+        let mut scratch = vec![f32::NAN; model.scratch_len(count)];
+        model.scores(&parameters, &rows.batch(), &mut scores, &mut scratch);
+        for (row, scores) in scores.chunks(shape.classes).enumerate() {
+            let expected = reference_logits(shape, layout, &exact, row, rows);
+            for (score, expected) in scores.iter().zip(expected) {
+                assert!((f64::from(*score) - expected).abs() < 1e-5, "{what}");
             }
         }
     }
+}
+
+#[test]
+fn loss_scores_and_gradient_agree_with_float64_on_every_path() {
+    for shape in shapes() {
+        check_with_float64(shape, &Rows::new(shape.sequence, 5, 3));
+    }
+}
+
+#[test]
+fn tokens_that_hardly_repeat_agree_with_float64_too() {
+    let shape = RecurrentShape {
+        sequence: Sequence::Tokens {
+            length: 4,
+            vocabulary: 12,
+            embedding: 3,
+        },
+        cell: Cell::Lstm,
+        reading: Reading::BothWays,
+        hidden: 5,
+        classes: 3,
+    };
+    let rows = Rows {
+        sequence: shape.sequence,
+        ids: vec![1, 2, 3, 4, 5, 11, 7, 1],
+        values: Vec::new(),
+        labels: vec![0, 2],
+    };
+    check_with_float64(shape, &rows);
 }
 
 #[test]

@@ -2,7 +2,7 @@ use paceline_kernels::{Finish, Kernels, Matrix, MatrixMut, Start};
 
 use super::cell::Cell;
 use super::direction::{Direction, Extent, Trace};
-use super::distinct::Distinct;
+use super::lookups::{Lookups, most_lookups};
 use super::memory::{Budget, Free, Memory};
 use crate::draw::{Draw, glorot_bound};
 use crate::{Batch, Gradient, Input, Inputs, Layout, Model, Tally};
@@ -74,7 +74,7 @@ pub struct RecurrentClassifier {
 /// Everything that a call works with.
 struct Workspace<Part> {
     traces: Vec<Trace<Part>>,
-    /// The distinct inputs: vectors of distinct tokens, or all steps.
+    /// What the steps read: vectors of the tokens looked up, or all steps.
     inputs: Part,
     logits: Part,
     tokens: TokenMemory<Part>,
@@ -83,9 +83,9 @@ struct Workspace<Part> {
 /// What only tokens need.
 struct TokenMemory<Part> {
     slots: Part,
-    distinct: Part,
+    lookups: Part,
     places: Part,
-    /// A distinct token's share of the sums; backward, the gradient by it.
+    /// A shared lookup's share of the sums; backward, the gradient by it.
     shares: Part,
     /// The gradient by the tokens' vectors.
     input_slopes: Part,
@@ -185,7 +185,7 @@ impl RecurrentClassifier {
         let sequence = self.shape.sequence;
         let places = extent.places();
         let (inputs, vocabulary) = (sequence.inputs(), sequence.vocabulary());
-        let distinct = places.min(vocabulary);
+        let lookups = most_lookups(places, vocabulary);
         let gates = self.shape.cell.gates() * self.shape.hidden;
         Workspace {
             traces: self
@@ -194,16 +194,16 @@ impl RecurrentClassifier {
                 .map(|direction| direction.trace(extent, memory))
                 .collect(),
             inputs: memory.take(match sequence {
-                Sequence::Tokens { .. } => distinct * inputs,
+                Sequence::Tokens { .. } => lookups * inputs,
                 Sequence::Steps { .. } => places * inputs,
             }),
             logits: memory.take(rows * self.shape.classes),
             tokens: TokenMemory {
                 slots: memory.take(vocabulary),
-                distinct: memory.take(distinct),
+                lookups: memory.take(lookups),
                 places: memory.take(if vocabulary > 0 { places } else { 0 }),
-                shares: memory.take(distinct * gates),
-                input_slopes: memory.take(distinct * inputs),
+                shares: memory.take(lookups * gates),
+                input_slopes: memory.take(lookups * inputs),
             },
         }
     }
@@ -236,15 +236,14 @@ impl RecurrentClassifier {
                 assert_eq!(length, given, "sequences are as long as the model's");
                 let in_time =
                     (0..length).flat_map(|step| ids.iter().skip(step).step_by(length).copied());
-                let distinct =
-                    Distinct::find(in_time, tokens.slots, tokens.distinct, tokens.places);
-                for (token, vector) in distinct.tokens().zip(inputs.chunks_exact_mut(width)) {
+                let lookups = Lookups::find(in_time, tokens.slots, tokens.lookups, tokens.places);
+                for (token, vector) in lookups.tokens().zip(inputs.chunks_exact_mut(width)) {
                     let from = self.table + token as usize * width;
                     vector.copy_from_slice(&parameters[from..from + width]);
                 }
-                let count = distinct.count();
+                let count = lookups.count();
                 let tokens = PassedTokens {
-                    distinct,
+                    lookups,
                     shares: tokens.shares,
                     input_slopes: tokens.input_slopes,
                 };
@@ -301,8 +300,11 @@ impl RecurrentClassifier {
     ) {
         let gates = direction.gates();
         let width = self.shape.sequence.inputs();
-        let shares: &mut [f32] = match &mut passed.tokens {
-            Some(tokens) => tokens.shares,
+        let tokens = passed.tokens.as_mut();
+        let mut spread =
+            tokens.and_then(|tokens| Some((tokens.lookups.shared()?, &mut *tokens.shares)));
+        let shares: &mut [f32] = match &mut spread {
+            Some((_, shares)) => shares,
             None => trace.gates,
         };
         self.kernels.gemm(
@@ -312,10 +314,9 @@ impl RecurrentClassifier {
             Start::Bias(direction.bias(parameters)),
             Finish::Plain,
         );
-        if let Some(tokens) = &passed.tokens {
-            let places = tokens.distinct.places();
-            for (to, slot) in trace.gates.chunks_exact_mut(gates).zip(places) {
-                to.copy_from_slice(&tokens.shares[slot * gates..][..gates]);
+        if let Some((places, shares)) = spread {
+            for (to, lookup) in trace.gates.chunks_exact_mut(gates).zip(places) {
+                to.copy_from_slice(&shares[lookup * gates..][..gates]);
             }
         }
     }
@@ -336,17 +337,20 @@ impl RecurrentClassifier {
         let by_sums = &*passed.traces[index].gates;
         let (gathered, input_slopes) = match &mut passed.tokens {
             Some(tokens) => (
-                Some((&tokens.distinct, &mut *tokens.shares)),
+                tokens
+                    .lookups
+                    .shared()
+                    .map(|places| (places, &mut *tokens.shares)),
                 Some(&mut *tokens.input_slopes),
             ),
             None => (None, None),
         };
         let slopes: &[f32] = match gathered {
             None => by_sums,
-            Some((distinct, shares)) => {
+            Some((places, shares)) => {
                 shares[..passed.count * gates].fill(0.0);
-                for (from, slot) in by_sums.chunks_exact(gates).zip(distinct.places()) {
-                    kernels.axpy(1.0, from, &mut shares[slot * gates..][..gates]);
+                for (from, lookup) in by_sums.chunks_exact(gates).zip(places) {
+                    kernels.axpy(1.0, from, &mut shares[lookup * gates..][..gates]);
                 }
                 shares
             }
@@ -383,7 +387,7 @@ struct Passed<'a> {
 }
 
 struct PassedTokens<'a> {
-    distinct: Distinct<'a>,
+    lookups: Lookups<'a>,
     shares: &'a mut [f32],
     input_slopes: &'a mut [f32],
 }
@@ -479,7 +483,7 @@ impl Model for RecurrentClassifier {
         if let Some(tokens) = &passed.tokens {
             let width = self.shape.sequence.inputs();
             for (token, slopes) in tokens
-                .distinct
+                .lookups
                 .tokens()
                 .zip(tokens.input_slopes.chunks_exact(width))
             {
@@ -519,7 +523,7 @@ impl Model for RecurrentClassifier {
         scores[..passed.logits.len()].copy_from_slice(passed.logits);
     }
 
-    /// Of the products; for tokens as if none occurred twice.
+    /// Of the products; for tokens as if each were looked up.
     fn flops_per_row(&self) -> f64 {
         let sequence = self.shape.sequence;
         let gates = (self.shape.cell.gates() * self.shape.hidden) as f64;

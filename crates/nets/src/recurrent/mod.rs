@@ -9,7 +9,7 @@
 mod cell;
 mod classifier;
 mod direction;
-mod distinct;
+mod lookups;
 mod memory;
 mod panels;
 

@@ -90,6 +90,7 @@ impl Bayes {
                 .map(|(at, &limit)| Ok((limit, column(at)?)))
                 .collect::<Result<_, SuggestError>>()?,
             seconds: Some(history.iter().map(|trial| trial.seconds).collect()),
+            roles: None,
         };
         let options = SuggestOptions {
             count: 1,

@@ -214,6 +214,14 @@ fn mistakes_are_told_with_what_is_known() {
     .fails(2, "exclude each other");
     check(&["pick", "runs.csv", "--maximize", "accuracy"])
         .fails(2, "name the columns that were set");
+    pick(&["--maximize", "accuracy", "--confidence", "1.5"]).fails(2, "--confidence 1.5 is not");
+    pick(&["--maximize", "accuracy", "--confidence", "nan"]).fails(2, "--confidence NaN is not");
+    pick(&["--maximize", "accuracy", "--limit", "time <= inf"]).fails(2, "is not a limit");
+    pick(&["--weigh", "accuracy=nan", "--predictor", "linear"]).fails(2, "is not finite");
+    pick(&["--maximize", "accuracy", "--given", "workers=2,workers=4"]).fails(2, "is set twice");
+    pick(&["--maximize", "accuracy", "--grid", "1"]).fails(2, "at most 1 are considered");
+    pick(&["--maximize", "accuracy", "--predictor", "oracle"]).fails(2, "there are auto, linear");
+    pick(&["--maximize", "workers"]).fails(2, "column `workers` is named twice");
 }
 
 #[test]
@@ -296,4 +304,31 @@ fn a_factor_plays_the_role_that_is_said() {
     assert_eq!(run(dir.path(), said).code, Some(0));
     let said = words.iter().chain(&["--role", "machines=sync"]);
     run(dir.path(), said).fails(2, "a law of performance needs numbers above zero");
+}
+
+#[test]
+fn a_table_that_is_too_small_says_how_much_it_needs() {
+    let dir = tempfile::tempdir().unwrap();
+    let predict = |rows: &str, more: &[&str]| {
+        std::fs::write(dir.path().join("t.csv"), format!("batch,cpus,time\n{rows}")).unwrap();
+        let words = [
+            "predict",
+            "t.csv",
+            "--factors",
+            "batch,cpus",
+            "--responses",
+            "time",
+        ];
+        run(dir.path(), words.iter().chain(more))
+    };
+    let three = "64,1,9\n128,1,5\n256,1,3\n";
+    predict(three, &[]).fails(
+        2,
+        "3 trials are too few to judge a prediction; it needs at least 5",
+    );
+    let five = format!("{three}64,2,6\n128,2,4\n");
+    let queue = ["--predictor", "queue"];
+    predict(&five, &queue).fails(2, "it needs at least 6");
+    predict(&five, &["--predictor", "scaling"]).fails(2, "it needs at least 3");
+    predict("64,1,9\n128,1,nan\n", &[]).fails(2, "time");
 }

@@ -48,6 +48,8 @@ pub struct Evidence {
     pub limited: Vec<(Limit, Vec<f64>)>,
     /// How long every run took, if known.
     pub seconds: Option<Vec<f64>>,
+    /// Which factor plays which part; found by name if `None`.
+    pub roles: Option<Roles>,
 }
 
 /// Why nothing can be suggested.
@@ -78,6 +80,7 @@ pub fn suggest(
     objective: &Objective,
     constraints: &[Constraint],
     seconds: Option<&str>,
+    roles: &Roles,
     options: SuggestOptions,
 ) -> Result<Vec<Suggestion>, SuggestError> {
     let column = |name: &str| {
@@ -99,6 +102,7 @@ pub fn suggest(
         costs,
         limited,
         seconds: seconds.map(column).transpose()?.map(<[f64]>::to_vec),
+        roles: Some(roles.clone()),
     };
     propose(runs.factors(), candidates, &evidence, options)
 }
@@ -207,7 +211,8 @@ impl Surrogates {
         if distinct.len() < SPREAD {
             return None;
         }
-        let roles = Roles::by_name(factors);
+        let roles = evidence.roles.clone();
+        let roles = roles.unwrap_or_else(|| Roles::by_name(factors));
         let trials: Vec<usize> = (0..evidence.settings.len()).collect();
         let fit = |values: &[f64]| {
             let data = Training::new(factors, &roles, &evidence.settings, values, &trials);

@@ -1,6 +1,6 @@
 //! The number of epochs as a variable of the pick.
 
-use crate::commands::runs_table::{EpochsTable, OpenTable, RunsTable};
+use crate::commands::runs_table::{EpochsTable, OpenTable, RunsTable, following};
 use crate::failure::Failure;
 use anyhow::anyhow;
 use paceline_advise::curve::OverEpochs;
@@ -78,8 +78,8 @@ impl FreeEpochs {
         let roles = open.roles(factors)?;
         let shape = self.shapes.iter().find(|(name, _)| name == response);
         Ok(match shape {
-            Some((_, OverEpochs::LevellingOff { rate })) => roles.levelling_off(*rate),
-            _ => roles,
+            Some((_, shape)) => following(roles, *shape),
+            None => roles,
         })
     }
 

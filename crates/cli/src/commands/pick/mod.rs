@@ -126,6 +126,7 @@ fn pick_alone(args: &Args, request: &PickRequest) -> Result<Exit, Failure> {
             &request.objective,
             &request.constraints,
             timed.then_some(args.time.as_str()),
+            &setup.open.roles(setup.table.runs.factors())?,
             options,
         )
         .map_err(Failure::user)?
@@ -236,6 +237,12 @@ fn set_up(args: &Args, request: &PickRequest, also: Option<&str>) -> Result<Setu
 }
 
 fn request(args: &Args) -> Result<PickRequest, Failure> {
+    if !(args.confidence > 0.0 && args.confidence < 1.0) {
+        return Err(Failure::user(anyhow!(
+            "--confidence {} is not between 0 and 1",
+            args.confidence
+        )));
+    }
     let mut constraints = args.limit.clone();
     if let Some(slo) = args.slo {
         constraints.push(Constraint::at_most(&args.time, slo.as_secs_f64()));

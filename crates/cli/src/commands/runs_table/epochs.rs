@@ -40,10 +40,7 @@ impl EpochsTable {
     /// epochs, a time grows.
     pub(crate) fn roles(&self, open: &OpenTable, response: &str) -> Result<Roles, Failure> {
         let roles = open.roles(self.thin.runs.factors())?;
-        Ok(match self.over_epochs(response) {
-            OverEpochs::LevellingOff { rate } => roles.levelling_off(rate),
-            OverEpochs::Growing => roles,
-        })
+        Ok(following(roles, self.over_epochs(response)))
     }
 
     /// How a response goes on with the epochs.
@@ -51,6 +48,14 @@ impl EpochsTable {
         let traces = traces(&self.all.runs, response).unwrap_or_default();
         let traces: Vec<Trace> = traces.into_iter().map(|(_, trace)| trace).collect();
         OverEpochs::of(&traces)
+    }
+}
+
+/// Roles that know how the response goes on with the epochs.
+pub(crate) fn following(roles: Roles, shape: OverEpochs) -> Roles {
+    match shape {
+        OverEpochs::LevellingOff { rate } => roles.levelling_off(rate),
+        OverEpochs::Growing => roles,
     }
 }
 

@@ -3,7 +3,7 @@
 mod epochs;
 mod recorded;
 
-pub(crate) use epochs::{EpochsTable, report_epochs};
+pub(crate) use epochs::{EpochsTable, following, report_epochs};
 pub(crate) use recorded::Demands;
 
 use super::table_file::TableFile;

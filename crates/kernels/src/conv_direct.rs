@@ -36,11 +36,17 @@ pub(crate) fn scratch_len(shape: &ConvPool) -> usize {
             sums + geometry.maps * geometry.rows * slope_stride(&geometry)
         }
         MapOrder::Pixels => {
+            // Slopes and places of pooled pixels, slopes of all pixels.
             turned_len(&geometry)
+                + pooled_pixels(&geometry) * 2 * LANES
                 + geometry.rows * geometry.columns * LANES
                 + LANES * geometry.rows * margin_stride(&geometry)
         }
     }
+}
+
+fn pooled_pixels(geometry: &Geometry) -> usize {
+    geometry.rows * geometry.columns / 4
 }
 
 /// Values from one row of unpooled slopes to the next, as planes: whole pairs
@@ -585,10 +591,11 @@ unsafe fn planes_weights<const G: usize>(
 unsafe fn pixels_backward(geometry: &Geometry, buffers: OneBackward<'_>) {
     let turned = buffers.scratch.as_mut_ptr();
     let image_gradient = buffers.image_gradient.map(<[f32]>::as_mut_ptr);
-    // SAFETY: scratch is the turned weights, the slopes by pixels, then as
-    // planes.
+    // SAFETY: scratch is the turned weights, what is known of the pooled
+    // pixels, the slopes of all pixels, then as planes.
     unsafe {
-        let slopes = turned.add(turned_len(geometry));
+        let chosen = turned.add(turned_len(geometry));
+        let slopes = chosen.add(pooled_pixels(geometry) * 2 * LANES);
         let planes = slopes.add(geometry.rows * geometry.columns * LANES);
         for map in (0..geometry.maps).step_by(LANES) {
             pixels_unpool(
@@ -597,13 +604,14 @@ unsafe fn pixels_backward(geometry: &Geometry, buffers: OneBackward<'_>) {
                 buffers.slope.as_ptr(),
                 buffers.choices.as_ptr(),
                 buffers.bias_gradient.as_mut_ptr(),
+                chosen,
                 slopes,
             );
             pixels_weights(
                 geometry,
                 map,
                 buffers.image.as_ptr(),
-                slopes,
+                chosen,
                 buffers.weight_gradient.as_mut_ptr(),
             );
             if let Some(image_gradient) = image_gradient {
@@ -622,7 +630,8 @@ unsafe fn pixels_backward(geometry: &Geometry, buffers: OneBackward<'_>) {
 }
 
 /// Spreads the slopes of sixteen maps from `map` on over the pixels that were
-/// chosen.
+/// chosen. For each pooled pixel, `chosen` receives its slopes and where in a
+/// pair of rows of eight values each choice lies.
 ///
 /// # Safety
 /// As [`pixels_backward`].
@@ -633,6 +642,7 @@ unsafe fn pixels_unpool(
     slope: *const f32,
     choices: *const f32,
     bias_gradient: *mut f32,
+    chosen: *mut f32,
     slopes: *mut f32,
 ) {
     let Geometry {
@@ -642,16 +652,28 @@ unsafe fn pixels_unpool(
         ..
     } = *geometry;
     let live = first_lanes(maps - map);
+    let (one, eight) = (_mm512_set1_epi32(1), _mm512_set1_epi32(8));
     // SAFETY: masked beyond the last map; `slopes` has a register for each
-    // pixel.
+    // pixel, `chosen` two for each pooled one.
     unsafe {
         let mut sum = _mm512_maskz_loadu_ps(live, bias_gradient.add(map));
         for pooled_row in 0..rows / 2 {
             for pooled_column in 0..columns / 2 {
-                let at = (pooled_row * columns / 2 + pooled_column) * maps + map;
+                let pixel = pooled_row * columns / 2 + pooled_column;
+                let at = pixel * maps + map;
                 let value = _mm512_maskz_loadu_ps(live, slope.add(at));
                 let choice = _mm512_maskz_loadu_ps(live, choices.add(at));
                 sum = _mm512_add_ps(sum, value);
+                let number = _mm512_cvtps_epi32(choice);
+                let place = _mm512_mask_add_epi32(
+                    _mm512_and_si512(number, one),
+                    _mm512_cmpgt_epi32_mask(number, one),
+                    _mm512_and_si512(number, one),
+                    eight,
+                );
+                let chosen = chosen.add(pixel * 2 * LANES);
+                _mm512_storeu_ps(chosen, value);
+                _mm512_storeu_ps(chosen.add(LANES), _mm512_castsi512_ps(place));
                 let to = slopes.add((2 * pooled_row * columns + 2 * pooled_column) * LANES);
                 for (quarter, pixel) in [0, 1, columns, columns + 1].into_iter().enumerate() {
                     let chosen =
@@ -666,6 +688,10 @@ unsafe fn pixels_unpool(
 
 /// Adds to the gradient of the weights of sixteen maps from `map` on.
 ///
+/// Each map chose one of the four pixels that were pooled. A permutation picks
+/// for all maps at once what tap of the kernel met at the chosen pixel, so that
+/// one product does for the four.
+///
 /// # Safety
 /// As [`pixels_backward`].
 #[target_feature(enable = "avx512f,avx512vl,avx512dq,avx512bw,avx2,fma,f16c,bmi2")]
@@ -673,7 +699,7 @@ unsafe fn pixels_weights(
     geometry: &Geometry,
     map: usize,
     image: *const f32,
-    slopes: *const f32,
+    chosen: *const f32,
     weight_gradient: *mut f32,
 ) {
     let Geometry {
@@ -685,8 +711,9 @@ unsafe fn pixels_weights(
         weight_stride,
         ..
     } = *geometry;
-    // SAFETY: rows of weights are whole registers; the kernel at each pixel
-    // lies in the image.
+    let one = _mm512_set1_epi32(1);
+    // SAFETY: rows of weights are whole registers; the kernels at the four
+    // pixels reach `K + 1` rows and columns of the image, and no more is read.
     unsafe {
         for channel in 0..channels {
             let gradient = weight_gradient.add(channel * K * K * weight_stride + map);
@@ -694,18 +721,28 @@ unsafe fn pixels_weights(
             for (tap, sum) in sums.as_flattened_mut().iter_mut().enumerate() {
                 *sum = _mm512_loadu_ps(gradient.add(tap * weight_stride));
             }
-            for row in 0..rows {
-                let pixels = image.add((channel * height + row) * stride);
-                let slopes = slopes.add(row * columns * LANES);
-                for column in 0..columns {
-                    let slope = _mm512_loadu_ps(slopes.add(column * LANES));
-                    for (ky, sums) in sums.iter_mut().enumerate() {
-                        let pixels = pixels.add(ky * stride + column);
-                        for (kx, sum) in sums.iter_mut().enumerate() {
-                            let pixel = _mm512_set1_ps(*pixels.add(kx));
-                            *sum = _mm512_fmadd_ps(slope, pixel, *sum);
-                        }
+            let mut chosen = chosen;
+            for pooled_row in 0..rows / 2 {
+                let mut patch = image.add((channel * height + 2 * pooled_row) * stride);
+                for _ in 0..columns / 2 {
+                    let mut pairs = [_mm512_setzero_ps(); K];
+                    let mut line = _mm256_maskz_loadu_ps(0b11_1111, patch);
+                    for (ky, pair) in pairs.iter_mut().enumerate() {
+                        let next = _mm256_maskz_loadu_ps(0b11_1111, patch.add((ky + 1) * stride));
+                        *pair = _mm512_insertf32x8::<1>(_mm512_castps256_ps512(line), next);
+                        line = next;
                     }
+                    let slope = _mm512_loadu_ps(chosen);
+                    let mut place = _mm512_castps_si512(_mm512_loadu_ps(chosen.add(LANES)));
+                    for kx in 0..K {
+                        for (sums, pair) in sums.iter_mut().zip(pairs) {
+                            let met = _mm512_permutexvar_ps(place, pair);
+                            sums[kx] = _mm512_fmadd_ps(slope, met, sums[kx]);
+                        }
+                        place = _mm512_add_epi32(place, one);
+                    }
+                    chosen = chosen.wrapping_add(2 * LANES);
+                    patch = patch.wrapping_add(2);
                 }
             }
             for (tap, sum) in sums.as_flattened().iter().enumerate() {

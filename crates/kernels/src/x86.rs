@@ -325,6 +325,7 @@ fn first_lanes(count: usize) -> __mmask16 {
 }
 
 /// Rows of sixteen registers as columns.
+#[inline]
 #[target_feature(enable = "avx512f")]
 pub(crate) fn transposed(rows: [__m512; 16]) -> [__m512; 16] {
     // Pairs of rows, then pairs of pairs, interleaved within quarters of a

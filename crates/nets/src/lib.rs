@@ -9,6 +9,10 @@
 //! no state, so one value serves every thread and every worker. [`Layout`]
 //! names the parts of the buffer; [`Batch`] is what a model reads.
 //!
+//! [`ModelSpec`] names the models and builds them for the rows of a data set:
+//! linear classifiers of dense and sparse rows, fully connected networks,
+//! LeNet-5, and recurrent networks over tokens or the lines of an image.
+//!
 //! What is not here: data sets, optimisers, threads, files. A model computes
 //! one shard of a batch on one thread; the trainer gives each thread a shard.
 

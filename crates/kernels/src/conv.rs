@@ -253,9 +253,11 @@ impl ConvPool {
         4 * self.pooled_height() * self.pooled_width()
     }
 
+    /// Values that the weights take, padding included: the direct kernels read
+    /// whole registers.
     fn weight_len(&self) -> usize {
-        let [rows, columns, stride] = self.weight_shape();
-        (rows - 1) * stride + columns
+        let [rows, _, stride] = self.weight_shape();
+        rows * stride
     }
 
     /// Where pooled pixel (`row`, `column`) of map `map` lies.

@@ -22,3 +22,9 @@ impl Stopwatch {
         self.earlier + self.began.elapsed()
     }
 }
+
+/// This moment, for measuring what a worker spends its time on.
+#[expect(clippy::disallowed_methods, reason = "the trainer owns its clock")]
+pub(crate) fn now() -> Instant {
+    Instant::now()
+}

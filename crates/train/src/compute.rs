@@ -5,6 +5,7 @@ use paceline_data::{DataSet, shard};
 use paceline_kernels::{AlignedBuffer, Kernels, Team};
 use paceline_nets::{Gradient, Model, Tally};
 
+use crate::cluster::Update;
 use crate::feed::Feed;
 use crate::optimizer::{OptimizerState, Step};
 
@@ -79,12 +80,29 @@ impl Compute {
     ///
     /// If there are no rows, or more than the batch size.
     pub fn gradient(&mut self, data: &DataSet, rows: &[u32], parameters: &[f32]) -> Tally {
+        self.gradient_of_share(data, rows, rows.len(), parameters)
+    }
+
+    /// As [`Compute::gradient`], of rows that are a share of a batch of
+    /// `batch_rows`: the sum over all shares is the gradient of the batch's
+    /// mean loss.
+    ///
+    /// # Panics
+    ///
+    /// If there are no rows, or more than the batch size.
+    pub(crate) fn gradient_of_share(
+        &mut self,
+        data: &DataSet,
+        rows: &[u32],
+        batch_rows: usize,
+        parameters: &[f32],
+    ) -> Tally {
         assert!(
             !rows.is_empty() && rows.len() <= self.largest_batch,
             "a batch has at least one row and at most the batch size"
         );
         self.filled = self.lanes.len().min(rows.len());
-        let scale = 1.0 / rows.len() as f32;
+        let scale = 1.0 / batch_rows as f32;
         let (model, lanes, filled) = (&self.model, &self.lanes, self.filled);
         self.team.run(|member| {
             if member.rank() >= filled {
@@ -225,6 +243,51 @@ impl Compute {
             }
         }
         &self.touched
+    }
+
+    /// The rows of the table that the last batch touched, ascending.
+    pub(crate) fn touched(&self) -> &[u32] {
+        &self.touched
+    }
+
+    /// Writes the sum of the threads' gradients into `update`.
+    pub(crate) fn sum_into(&mut self, update: &mut Update) {
+        let dense = self.model.layout().dense();
+        let gradients: Vec<&Gradient> = self.lanes[..self.filled]
+            .iter_mut()
+            .map(|lane| &exclusive(lane).gradient)
+            .collect();
+        if let [only] = &gradients[..] {
+            update.dense.copy_from_slice(only.dense());
+        } else {
+            let threads = self.team.size();
+            let bounds: Vec<usize> = (0..threads)
+                .map(|rank| register_shard(dense.len(), threads, rank).end)
+                .collect();
+            let kernels = self.kernels;
+            let portions = cut(vec![&mut update.dense[..]], &bounds);
+            self.team.run(|member| {
+                let (range, portion) = &mut *lock(&portions[member.rank()]);
+                let shards: Vec<&[f32]> = gradients
+                    .iter()
+                    .map(|part| &part.values()[range.clone()])
+                    .collect();
+                kernels.sum_shards(portion[0], &shards);
+            });
+        }
+        update.rows.clear();
+        update.cells.clear();
+        update.rows.extend_from_slice(&self.touched);
+        for row in &self.touched {
+            let start = update.cells.len();
+            update.cells.extend_from_slice(gradients[0].row(*row));
+            for part in &gradients[1..] {
+                let sums = &mut update.cells[start..];
+                for (sum, value) in sums.iter_mut().zip(part.row(*row)) {
+                    *sum += value;
+                }
+            }
+        }
     }
 
     /// Loss and hits on all rows of `data`.

@@ -2,6 +2,9 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
+use crate::checkpoint::Progress;
+use crate::session::{Ending, Evaluation};
+
 /// When training ends. Whatever comes first counts.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Goal {
@@ -15,6 +18,61 @@ pub struct Goal {
     pub until: Option<Condition>,
     /// When the test loss has not improved for so many evaluations.
     pub patience: Option<u32>,
+}
+
+impl Goal {
+    /// Whether epochs, steps or time are done.
+    pub(crate) fn is_done(&self, progress: &Progress, elapsed: Duration) -> Option<Ending> {
+        if self.epochs.is_some_and(|most| progress.epochs >= most) {
+            Some(Ending::Epochs)
+        } else if self.steps.is_some_and(|most| progress.steps >= most) {
+            Some(Ending::Steps)
+        } else if self.time.is_some_and(|most| elapsed >= most) {
+            Some(Ending::Time)
+        } else {
+            None
+        }
+    }
+
+    /// Whether an evaluation ends the training.
+    pub(crate) fn judge(&self, progress: &mut Progress, found: &Evaluation) -> Option<Ending> {
+        if let Some(condition) = &self.until
+            && condition.holds(found.metric(condition.metric))
+        {
+            return Some(Ending::Reached);
+        }
+        let loss = found.test.mean_loss();
+        if progress.best_loss.is_none_or(|best| loss < best) {
+            progress.best_loss = Some(loss);
+            progress.stale = 0;
+        } else {
+            progress.stale += 1;
+        }
+        self.patience
+            .filter(|patience| progress.stale >= *patience)
+            .map(|_| Ending::Stale)
+    }
+
+    /// The largest of the shares of epochs, steps and time that are behind.
+    pub(crate) fn share_done(
+        &self,
+        steps: u64,
+        steps_per_epoch: u64,
+        elapsed: Duration,
+    ) -> Option<f64> {
+        let steps = steps as f64;
+        [
+            self.epochs
+                .map(|most| steps / (most * steps_per_epoch) as f64),
+            self.steps.map(|most| steps / most as f64),
+            self.time
+                .map(|most| elapsed.as_secs_f64() / most.as_secs_f64()),
+        ]
+        .into_iter()
+        .flatten()
+        .reduce(f64::max)
+        .map(|share| share.min(1.0))
+    }
 }
 
 /// A bound on a metric, written as `loss<=0.35`.

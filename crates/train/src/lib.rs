@@ -12,6 +12,7 @@
 
 mod checkpoint;
 mod clock;
+mod cluster;
 mod compute;
 mod feed;
 mod goal;
@@ -21,6 +22,7 @@ mod session;
 mod tensors;
 
 pub use checkpoint::{Checkpoint, LoadCheckpointError, Progress};
+pub use cluster::{Account, Cluster, ClusterOutcome, ClusterSession, ParseSlowdownError, Slowdown};
 pub use compute::Compute;
 pub use feed::input_of;
 pub use goal::{Cadence, Condition, Goal, Metric, ParseCadenceError, ParseConditionError, Side};

@@ -12,6 +12,7 @@ use paceline_nets::{Model, Tally};
 
 use crate::checkpoint::{Checkpoint, CheckpointWriter, Progress};
 use crate::clock::Stopwatch;
+use crate::cluster::Account;
 use crate::compute::Compute;
 use crate::goal::{Cadence, Goal, Metric};
 use crate::optimizer::{Optimizer, OptimizerState};
@@ -63,6 +64,11 @@ pub trait Watch {
     fn progressed(&mut self, report: &ProgressReport);
     /// After every evaluation.
     fn evaluated(&mut self, evaluation: &Evaluation);
+    /// With several workers, what each has done so far, by number; after every
+    /// report of progress.
+    fn workers(&mut self, accounts: &[Account]) {
+        let _ = accounts;
+    }
 }
 
 /// Where training stands.
@@ -301,7 +307,7 @@ impl Session {
             progress,
             rows,
         };
-        if let Some(ending) = self.is_done(clock.elapsed()) {
+        if let Some(ending) = self.settings.goal.is_done(&self.progress, clock.elapsed()) {
             return Ok(finish(ending, None, self.progress, 0));
         }
         loop {
@@ -319,7 +325,7 @@ impl Session {
                 return Ok(finish(Ending::Diverged, evaluation, self.progress, trained));
             }
             let elapsed = clock.elapsed();
-            let mut ending = self.is_done(elapsed);
+            let mut ending = self.settings.goal.is_done(&self.progress, elapsed);
             let is_due = self.progress.steps.is_multiple_of(evaluate_every);
             if is_due || ending.is_some() {
                 let found = self.evaluate(steps_per_epoch, clock);
@@ -328,13 +334,17 @@ impl Session {
                 if !found.test.loss.is_finite() {
                     return Ok(finish(Ending::Diverged, evaluation, self.progress, trained));
                 }
-                ending = ending.or_else(|| self.judge(&found));
+                ending = ending.or_else(|| self.settings.goal.judge(&mut self.progress, &found));
             }
             if let Some(report) = pulse.beat(tally, elapsed) {
                 watch.progressed(&ProgressReport {
                     steps: self.progress.steps,
                     epochs: self.epochs(steps_per_epoch),
-                    done: self.share_done(steps_per_epoch, elapsed),
+                    done: self.settings.goal.share_done(
+                        self.progress.steps,
+                        steps_per_epoch,
+                        elapsed,
+                    ),
                     ..report
                 });
             }
@@ -419,58 +429,8 @@ impl Session {
         }
     }
 
-    /// Whether an evaluation ends the training.
-    fn judge(&mut self, found: &Evaluation) -> Option<Ending> {
-        let goal = &self.settings.goal;
-        if let Some(condition) = &goal.until
-            && condition.holds(found.metric(condition.metric))
-        {
-            return Some(Ending::Reached);
-        }
-        let loss = found.test.mean_loss();
-        if self.progress.best_loss.is_none_or(|best| loss < best) {
-            self.progress.best_loss = Some(loss);
-            self.progress.stale = 0;
-        } else {
-            self.progress.stale += 1;
-        }
-        goal.patience
-            .filter(|patience| self.progress.stale >= *patience)
-            .map(|_| Ending::Stale)
-    }
-
-    fn is_done(&self, elapsed: Duration) -> Option<Ending> {
-        let goal = &self.settings.goal;
-        if goal.epochs.is_some_and(|most| self.progress.epochs >= most) {
-            Some(Ending::Epochs)
-        } else if goal.steps.is_some_and(|most| self.progress.steps >= most) {
-            Some(Ending::Steps)
-        } else if goal.time.is_some_and(|most| elapsed >= most) {
-            Some(Ending::Time)
-        } else {
-            None
-        }
-    }
-
     fn epochs(&self, steps_per_epoch: u64) -> f64 {
         self.progress.steps as f64 / steps_per_epoch as f64
-    }
-
-    /// The largest of the shares of epochs, steps and time that are behind.
-    fn share_done(&self, steps_per_epoch: u64, elapsed: Duration) -> Option<f64> {
-        let goal = &self.settings.goal;
-        let steps = self.progress.steps as f64;
-        [
-            goal.epochs
-                .map(|most| steps / (most * steps_per_epoch) as f64),
-            goal.steps.map(|most| steps / most as f64),
-            goal.time
-                .map(|most| elapsed.as_secs_f64() / most.as_secs_f64()),
-        ]
-        .into_iter()
-        .flatten()
-        .reduce(f64::max)
-        .map(|share| share.min(1.0))
     }
 
     fn snapshot(&self, settings: &CheckpointSettings) -> Checkpoint {

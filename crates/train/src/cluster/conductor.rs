@@ -1,0 +1,273 @@
+//! Looks at versions of the parameters while workers go on: evaluates, judges,
+//! writes checkpoints and tells the caller.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use paceline_data::Split;
+use paceline_kernels::AlignedBuffer;
+use paceline_nets::Tally;
+
+use super::account::Account;
+use crate::checkpoint::{Checkpoint, CheckpointWriter, Progress};
+use crate::clock::Stopwatch;
+use crate::compute::Compute;
+use crate::optimizer::OptimizerState;
+use crate::session::{Ending, Evaluation, Outcome, ProgressReport, Settings, TrainError, Watch};
+
+/// The parameters as they stood after some step, consistent over all servers.
+#[derive(Clone, Debug)]
+pub(crate) struct Snapshot {
+    pub(crate) steps: u64,
+    pub(crate) parameters: Arc<AlignedBuffer>,
+    pub(crate) optimizer: OptimizerState,
+    /// The training rows since the last snapshot.
+    pub(crate) tally: Tally,
+    /// What is due.
+    pub(crate) due: Due,
+}
+
+/// What is due at a step.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Due {
+    pub(crate) evaluation: bool,
+    pub(crate) checkpoint: bool,
+    /// The training ends here.
+    pub(crate) end: bool,
+}
+
+impl Due {
+    pub(crate) fn is_any(self) -> bool {
+        self.evaluation || self.checkpoint || self.end
+    }
+}
+
+/// The steps at which something is due. A step is an iteration of every worker.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Milestones {
+    pub(crate) per_epoch: u64,
+    evaluate_every: u64,
+    checkpoint_every: Option<u64>,
+    end: Option<u64>,
+}
+
+impl Milestones {
+    pub(crate) fn new(settings: &Settings, per_epoch: u64) -> Self {
+        let goal = &settings.goal;
+        let epochs = goal.epochs.map(|most| most.saturating_mul(per_epoch));
+        Self {
+            per_epoch,
+            evaluate_every: settings.evaluate_every.in_steps(per_epoch),
+            checkpoint_every: settings
+                .checkpoint
+                .as_ref()
+                .map(|checkpoint| checkpoint.every.in_steps(per_epoch)),
+            end: [goal.steps, epochs].into_iter().flatten().min(),
+        }
+    }
+
+    /// What has become due since step `before`.
+    pub(crate) fn between(&self, before: u64, now: u64) -> Due {
+        let crossed = |every: u64| before / every != now / every;
+        let end = self.end.is_some_and(|end| now >= end);
+        Due {
+            evaluation: crossed(self.evaluate_every) || end,
+            checkpoint: self.checkpoint_every.is_some_and(crossed),
+            end,
+        }
+    }
+}
+
+/// Looks at snapshots.
+pub(crate) struct Conductor<'a> {
+    settings: &'a Settings,
+    data: &'a Split,
+    compute: Compute,
+    pub(crate) watch: &'a mut dyn Watch,
+    clock: Stopwatch,
+    milestones: Milestones,
+    writer: Option<CheckpointWriter>,
+    progress: Progress,
+    evaluation: Option<Evaluation>,
+    trained: u64,
+    told: Duration,
+    pulse: Tally,
+    /// The last snapshot: what a training ends with.
+    last: Option<Snapshot>,
+}
+
+/// How often progress is told.
+pub(crate) const PROGRESS_EVERY: Duration = Duration::from_millis(100);
+
+impl<'a> Conductor<'a> {
+    pub(crate) fn new(
+        settings: &'a Settings,
+        data: &'a Split,
+        compute: Compute,
+        watch: &'a mut dyn Watch,
+        milestones: Milestones,
+        progress: Progress,
+    ) -> Self {
+        let writer = settings.checkpoint.as_ref().map(|checkpoint| {
+            CheckpointWriter::start(compute.model().layout().clone(), checkpoint.path.clone())
+        });
+        let clock = Stopwatch::starting_at(progress.elapsed);
+        Self {
+            settings,
+            data,
+            compute,
+            watch,
+            told: clock.elapsed(),
+            clock,
+            milestones,
+            writer,
+            progress,
+            evaluation: None,
+            trained: 0,
+            pulse: Tally::default(),
+            last: None,
+        }
+    }
+
+    /// Whether the goal was met before anything began.
+    pub(crate) fn is_done(&self) -> Option<Ending> {
+        self.settings
+            .goal
+            .is_done(&self.progress, self.clock.elapsed())
+    }
+
+    /// Whether the time is up.
+    pub(crate) fn is_late(&self) -> bool {
+        let goal = &self.settings.goal;
+        goal.time.is_some_and(|most| self.clock.elapsed() >= most)
+    }
+
+    /// Looks at a snapshot; says whether it ends the training.
+    pub(crate) fn hear(&mut self, snapshot: Snapshot) -> Result<Option<Ending>, TrainError> {
+        let progress = &mut self.progress;
+        let per_epoch = self.milestones.per_epoch;
+        progress.steps = snapshot.steps;
+        progress.epochs = snapshot.steps / per_epoch;
+        progress.position = 0;
+        progress.loss_sum += snapshot.tally.loss;
+        progress.hits += snapshot.tally.hits;
+        progress.rows += snapshot.tally.rows;
+        self.trained += snapshot.tally.rows;
+        let due = snapshot.due;
+        let elapsed = self.clock.elapsed();
+        let mut ending = due
+            .end
+            .then(|| self.settings.goal.is_done(&self.progress, elapsed))
+            .flatten();
+        if due.evaluation {
+            let found = self.evaluate(&snapshot.parameters);
+            self.watch.evaluated(&found);
+            self.evaluation = Some(found);
+            if !found.test.loss.is_finite() {
+                ending = Some(Ending::Diverged);
+            } else if ending.is_none() {
+                ending = self.settings.goal.judge(&mut self.progress, &found);
+            }
+        }
+        self.progress.elapsed = self.clock.elapsed();
+        if let (true, Some(writer)) = (due.checkpoint && ending.is_none(), &self.writer) {
+            writer
+                .offer(|| self.checkpoint(&snapshot))
+                .map_err(|source| self.failed(source))?;
+        }
+        self.last = Some(snapshot);
+        Ok(ending)
+    }
+
+    /// Tells what happened in the last moment, if it is time.
+    pub(crate) fn tell(
+        &mut self,
+        pulse: Tally,
+        steps: u64,
+        accounts: impl FnOnce() -> Vec<Account>,
+    ) {
+        self.pulse.add(pulse);
+        let elapsed = self.clock.elapsed();
+        let since = elapsed.saturating_sub(self.told);
+        if since < PROGRESS_EVERY || self.pulse.rows == 0 {
+            return;
+        }
+        let tally = std::mem::take(&mut self.pulse);
+        self.told = elapsed;
+        let per_epoch = self.milestones.per_epoch;
+        self.watch.progressed(&ProgressReport {
+            steps,
+            epochs: steps as f64 / per_epoch as f64,
+            loss: tally.mean_loss(),
+            accuracy: tally.accuracy(),
+            rows_per_second: tally.rows as f64 / since.as_secs_f64(),
+            elapsed,
+            done: self.settings.goal.share_done(steps, per_epoch, elapsed),
+        });
+        self.watch.workers(&accounts());
+    }
+
+    /// Writes the last checkpoint and says what came of it.
+    pub(crate) fn end(mut self, ending: Ending) -> Result<(Outcome, Option<Snapshot>), TrainError> {
+        self.progress.elapsed = self.clock.elapsed();
+        if let (Some(writer), Some(last)) = (self.writer.take(), &self.last) {
+            // Parameters that diverged are no use to anybody: the last good
+            // checkpoint stays.
+            if ending != Ending::Diverged {
+                writer
+                    .close(self.checkpoint(last))
+                    .map_err(|source| self.failed(source))?;
+            }
+        }
+        let outcome = Outcome {
+            ending,
+            evaluation: self.evaluation,
+            progress: self.progress,
+            rows: self.trained,
+        };
+        Ok((outcome, self.last))
+    }
+
+    fn evaluate(&mut self, parameters: &[f32]) -> Evaluation {
+        let test = self.compute.evaluate(&self.data.test, parameters);
+        let progress = &mut self.progress;
+        let train = Tally {
+            loss: std::mem::take(&mut progress.loss_sum),
+            hits: std::mem::take(&mut progress.hits),
+            rows: std::mem::take(&mut progress.rows),
+        };
+        Evaluation {
+            steps: progress.steps,
+            epochs: progress.steps as f64 / self.milestones.per_epoch as f64,
+            train,
+            test,
+            elapsed: self.clock.elapsed(),
+        }
+    }
+
+    fn checkpoint(&self, snapshot: &Snapshot) -> Checkpoint {
+        let settings = self
+            .settings
+            .checkpoint
+            .as_ref()
+            .expect("a writer comes with its settings");
+        Checkpoint {
+            parameters: (*snapshot.parameters).clone(),
+            optimizer: snapshot.optimizer.clone(),
+            progress: self.progress,
+            words: settings.words.clone(),
+        }
+    }
+
+    fn failed(&self, source: crate::tensors::WriteTensorsError) -> TrainError {
+        let settings = self
+            .settings
+            .checkpoint
+            .as_ref()
+            .expect("a writer comes with its settings");
+        TrainError::Checkpoint {
+            path: settings.path.clone(),
+            source,
+        }
+    }
+}

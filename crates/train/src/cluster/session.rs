@@ -1,0 +1,141 @@
+//! A training with several workers, from the first step to the goal.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use paceline_data::Split;
+use paceline_kernels::AlignedBuffer;
+use paceline_nets::Model;
+use paceline_sync::SettingsError;
+
+use super::account::Account;
+use super::conductor::{Conductor, Milestones};
+use super::plan::Cluster;
+use super::rows::Partition;
+use super::threads;
+use crate::checkpoint::{Checkpoint, Progress};
+use crate::compute::Compute;
+use crate::optimizer::OptimizerState;
+use crate::session::{Outcome, Settings, TrainError, Watch};
+
+/// A model in training by several workers.
+pub struct ClusterSession {
+    pub(crate) model: Arc<dyn Model>,
+    pub(crate) data: Split,
+    pub(crate) settings: Settings,
+    pub(crate) cluster: Cluster,
+    pub(crate) rules: paceline_sync::Settings,
+    pub(crate) parameters: AlignedBuffer,
+    pub(crate) optimizer: OptimizerState,
+    pub(crate) progress: Progress,
+}
+
+/// What came of a training by several workers.
+#[derive(Clone, Debug)]
+pub struct ClusterOutcome {
+    /// As of a single worker. A step is an iteration of every worker.
+    pub outcome: Outcome,
+    /// What each worker did, by number.
+    pub workers: Vec<Account>,
+}
+
+impl ClusterSession {
+    /// Fresh parameters. `settings.batch_size` and `settings.threads` are those
+    /// of each worker.
+    ///
+    /// # Errors
+    /// If the strategy does not suit the number of workers.
+    pub fn new(
+        model: Arc<dyn Model>,
+        data: Split,
+        settings: Settings,
+        cluster: Cluster,
+    ) -> Result<Self, SettingsError> {
+        let len = model.layout().len();
+        let mut parameters = AlignedBuffer::zeroed(len);
+        model.initialize(settings.seed, &mut parameters);
+        Ok(Self {
+            rules: cluster.rules()?,
+            optimizer: OptimizerState::new(settings.optimizer, len),
+            progress: Progress::default(),
+            model,
+            data,
+            settings,
+            cluster,
+            parameters,
+        })
+    }
+
+    /// Goes on where a checkpoint stands.
+    ///
+    /// # Errors
+    /// If the strategy does not suit the number of workers.
+    pub fn resume(
+        model: Arc<dyn Model>,
+        data: Split,
+        settings: Settings,
+        cluster: Cluster,
+        checkpoint: Checkpoint,
+    ) -> Result<Self, SettingsError> {
+        Ok(Self {
+            rules: cluster.rules()?,
+            parameters: checkpoint.parameters,
+            optimizer: checkpoint.optimizer,
+            progress: checkpoint.progress,
+            model,
+            data,
+            settings,
+            cluster,
+        })
+    }
+
+    /// The flat parameters: those of the last version looked at.
+    pub fn parameters(&self) -> &[f32] {
+        &self.parameters
+    }
+
+    /// Trains on threads of this process until the goal is met, the loss
+    /// diverges, or `stop` is set.
+    ///
+    /// # Errors
+    /// If a checkpoint cannot be written.
+    pub fn run_on_threads(
+        &mut self,
+        watch: &mut dyn Watch,
+        stop: &AtomicBool,
+    ) -> Result<ClusterOutcome, TrainError> {
+        let milestones = self.milestones();
+        let mut conductor = self.conductor(watch, milestones);
+        let (ending, workers) = match conductor.is_done() {
+            Some(ending) => (ending, Vec::new()),
+            None => threads::train(self, &mut conductor, milestones, stop)?,
+        };
+        let (outcome, last) = conductor.end(ending)?;
+        if let Some(last) = last {
+            self.parameters = Arc::unwrap_or_clone(last.parameters);
+            self.optimizer = last.optimizer;
+        }
+        self.progress = outcome.progress;
+        Ok(ClusterOutcome { outcome, workers })
+    }
+
+    fn milestones(&self) -> Milestones {
+        let workers = self.cluster.workers.get() as usize;
+        let rows = self.data.train.rows();
+        let partition = Partition::new(0, rows, workers, self.settings.batch_size);
+        Milestones::new(&self.settings, partition.iterations())
+    }
+
+    fn conductor<'a>(&'a self, watch: &'a mut dyn Watch, milestones: Milestones) -> Conductor<'a> {
+        let threads = self.settings.threads * self.cluster.workers.get() as usize;
+        let compute = Compute::new(Arc::clone(&self.model), threads, 1);
+        Conductor::new(
+            &self.settings,
+            &self.data,
+            compute,
+            watch,
+            milestones,
+            self.progress,
+        )
+    }
+}

@@ -1,0 +1,4 @@
+//! Several workers, on data with a known answer.
+
+mod support;
+mod threads;

@@ -57,7 +57,7 @@ fn dense_rows(kernels: Kernels) {
     let model = DenseLinear::new(WIDTH, MarginLoss::Logistic, kernels);
     let mut parameters = AlignedBuffer::zeroed(model.layout().len());
     let epoch = best(5, || {
-        model.descend(&mut parameters, &data, &steps, 1e-4, &mut []);
+        model.descend(&mut parameters, &data, &steps, 1, 1e-4, &mut []);
     });
     println!(
         "logistic 10000 x 10000, batch 1, shuffled: {:.0} samples/s, {:.1} GB/s, {:.0}% of reading",
@@ -86,17 +86,19 @@ fn sparse_rows() {
             labels: &labels,
         };
         let steps = shuffled_steps(rows, &mut numbers);
-        for (name, loss) in [
-            ("sparse-logistic", MarginLoss::Logistic),
-            ("sparse hinge SVM", MarginLoss::Hinge),
+        for (name, loss, batch) in [
+            ("sparse-logistic", MarginLoss::Logistic, 1),
+            ("sparse-logistic", MarginLoss::Logistic, 32),
+            ("sparse linear-svm", MarginLoss::Hinge, 1),
         ] {
             let model = SparseLinear::new(width, loss);
             let mut parameters = AlignedBuffer::zeroed(model.layout().len());
+            let mut scratch = vec![0.0; model.scratch_len(batch)];
             let epoch = best(5, || {
-                model.descend(&mut parameters, &data, &steps, 1e-6, &mut []);
+                model.descend(&mut parameters, &data, &steps, batch, 1e-6, &mut scratch);
             });
             println!(
-                "{name} {rows} x {width}, {entries} entries, batch 1, shuffled: \
+                "{name} {rows} x {width}, {entries} entries, batch {batch}, shuffled: \
                  {:.2}M samples/s, {:.2} ns an entry",
                 rows as f64 / epoch / 1e6,
                 epoch / (rows * entries) as f64 * 1e9

@@ -51,12 +51,13 @@ pub trait Model: Send + Sync {
     /// benchmark divides by. For sparse rows, per entry.
     fn flops_per_row(&self) -> f64;
 
-    /// Takes plain SGD steps with a batch of one row each, in the order of
-    /// `steps`, and returns what was found on each row before its step: the
-    /// same as one [`Model::gradient`] and update for each, without writing
-    /// and reading back a gradient. `data` holds all rows that the steps name,
-    /// so that a shuffled epoch copies none of them. Each step adds the
-    /// gradient of `decay / 2` times the sum of all squared parameters.
+    /// Takes plain SGD steps, each on the next `batch` rows of `steps`, and
+    /// returns what was found on each row before its step: the same as a
+    /// [`Model::gradient`] and an update for each, without writing and reading
+    /// back a gradient. `data` holds all rows that the steps name, so that a
+    /// shuffled epoch copies none of them. Each step adds the gradient of
+    /// `decay / 2` times the sum of all squared parameters. `scratch` has room
+    /// for `batch` rows.
     ///
     /// `None`, and nothing is changed, if the model has no faster way than
     /// the gradient.
@@ -65,10 +66,11 @@ pub trait Model: Send + Sync {
         parameters: &mut [f32],
         data: &Batch<'_>,
         steps: &[RowStep],
+        batch: usize,
         decay: f32,
         scratch: &mut [f32],
     ) -> Option<Tally> {
-        let _ = (parameters, data, steps, decay, scratch);
+        let _ = (parameters, data, steps, batch, decay, scratch);
         None
     }
 }

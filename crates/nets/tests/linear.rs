@@ -257,21 +257,26 @@ fn stepped(
     loss: MarginLoss,
     start: &[f64],
     steps: &[RowStep],
+    batch: usize,
     decay: f64,
 ) -> (f64, Vec<f64>) {
     let mut parameters = start.to_vec();
     let mut total = 0.0;
-    for step in steps {
-        let row = step.row as usize;
-        let one = Rows::new(
+    for group in steps.chunks(batch) {
+        let taken = group.iter().map(|step| step.row as usize);
+        let taken = Rows::new(
             rows.width,
-            rows.dense[row * rows.width..][..rows.width].to_vec(),
-            vec![rows.labels[row]],
+            taken
+                .clone()
+                .flat_map(|row| &rows.dense[row * rows.width..][..rows.width])
+                .copied()
+                .collect(),
+            taken.map(|row| rows.labels[row]).collect(),
         );
-        let (value, slopes) = reference(&one, loss, &parameters);
+        let (value, slopes) = reference(&taken, loss, &parameters);
         total += value;
         for (weight, slope) in parameters.iter_mut().zip(slopes) {
-            *weight -= f64::from(step.rate) * (slope + decay * *weight);
+            *weight -= f64::from(group[0].rate) * (slope + decay * *weight);
         }
     }
     (total, parameters)
@@ -288,17 +293,25 @@ fn a_descent_takes_the_same_steps_as_gradients_do() {
                 let sparse = SparseLinear::new(70, loss);
                 let models: [(&dyn Model, Batch<'_>); 2] =
                     [(&dense, rows.dense()), (&sparse, rows.sparse())];
-                for (model, batch) in models {
+                for ((model, data), batch) in
+                    models.into_iter().flat_map(|pair| [(pair, 1), (pair, 4)])
+                {
                     let mut parameters = some_parameters(model);
                     for value in parameters.iter_mut() {
                         *value *= 0.1;
                     }
                     let start = weights_and_bias(model, &parameters);
-                    let tally = model
-                        .descend(&mut parameters, &batch, &steps, decay, &mut [])
-                        .expect("linear models descend");
-                    let what = format!("{loss:?} decay {decay} {:?}", kernels.isa());
-                    let (total, end) = stepped(&rows, loss, &start, &steps, f64::from(decay));
+                    let mut scratch = vec![f32::NAN; model.scratch_len(batch)];
+                    let Some(tally) =
+                        model.descend(&mut parameters, &data, &steps, batch, decay, &mut scratch)
+                    else {
+                        assert!(batch > 1, "linear models descend row by row");
+                        assert_eq!(weights_and_bias(model, &parameters), start);
+                        continue;
+                    };
+                    let what = format!("{loss:?} decay {decay} batch {batch} {:?}", kernels.isa());
+                    let (total, end) =
+                        stepped(&rows, loss, &start, &steps, batch, f64::from(decay));
                     assert_close(&weights_and_bias(model, &parameters), &end, 2e-5, &what);
                     assert!((tally.loss - total).abs() < 1e-3 * total, "{what}");
                     assert_eq!(tally.rows, 50);
@@ -314,7 +327,7 @@ fn a_descent_without_steps_changes_nothing() {
     let dense = DenseLinear::new(8, MarginLoss::Logistic, Kernels::detect());
     let mut parameters = some_parameters(&dense);
     let before = parameters.to_vec();
-    let tally = dense.descend(&mut parameters, &rows.dense(), &[], 0.1, &mut []);
+    let tally = dense.descend(&mut parameters, &rows.dense(), &[], 1, 0.1, &mut []);
     assert_eq!(tally, Some(Tally::default()));
     assert_eq!(parameters.to_vec(), before);
 }
@@ -493,8 +506,9 @@ mod against_scikit_learn {
                 &mut parameters,
                 &oracle.rows.sparse(),
                 &steps,
+                1,
                 oracle.decay as f32,
-                &mut [],
+                &mut [0.0],
             );
         }
         // The rate of the last steps leaves noise of about its size.

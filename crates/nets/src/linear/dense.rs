@@ -130,15 +130,20 @@ impl Model for DenseLinear {
     }
 
     /// A step and the next row's score are one pass over the weights, so that
-    /// each row is read from memory once and no gradient is ever written.
+    /// each row is read from memory once and no gradient is ever written. With
+    /// more rows in a step the gradient is as good.
     fn descend(
         &self,
         parameters: &mut [f32],
         data: &Batch<'_>,
         steps: &[RowStep],
+        batch: usize,
         decay: f32,
         _scratch: &mut [f32],
     ) -> Option<Tally> {
+        if batch != 1 {
+            return None;
+        }
         let rows = self.rows(data);
         let (weights, rest) = parameters.split_at_mut(self.bias);
         let weights = &mut weights[..self.width];

@@ -71,8 +71,8 @@ impl Model for SparseLinear {
     /// All zero: the problem is convex, so no start is better than another.
     fn initialize(&self, _seed: u64, _parameters: &mut [f32]) {}
 
-    fn scratch_len(&self, _rows: usize) -> usize {
-        0
+    fn scratch_len(&self, rows: usize) -> usize {
+        rows
     }
 
     fn gradient(
@@ -138,33 +138,45 @@ impl Model for SparseLinear {
         parameters: &mut [f32],
         data: &Batch<'_>,
         steps: &[RowStep],
+        batch: usize,
         decay: f32,
-        _scratch: &mut [f32],
+        scratch: &mut [f32],
     ) -> Option<Tally> {
         let rows = sparse_rows(data);
         let (dense, table) = parameters.split_at_mut(self.table);
         let bias = &mut dense[0];
         let weights = &mut table[..self.width];
+        let batch = batch.max(1);
         let mut sum = self.loss.sum();
         let mut factor = 1.0_f32;
-        for (index, step) in steps.iter().enumerate() {
-            if let Some(ahead) = steps.get(index + ROWS_AHEAD) {
-                let (columns, values) = rows.row(ahead.row as usize);
-                prefetch(columns);
-                prefetch(values);
+        for (number, group) in steps.chunks(batch).enumerate() {
+            // All scores of a step are of the weights before it.
+            let mut slopes = 0.0;
+            for (index, step) in group.iter().enumerate() {
+                if let Some(ahead) = steps.get(number * batch + index + ROWS_AHEAD) {
+                    let (columns, values) = rows.row(ahead.row as usize);
+                    prefetch(columns);
+                    prefetch(values);
+                }
+                let (columns, values) = rows.row(step.row as usize);
+                let score = factor * sparse_dot(columns, values, weights) + *bias;
+                let slope = sum.add(score, data.labels[step.row as usize]);
+                scratch[index] = slope;
+                slopes += slope;
             }
-            let (columns, values) = rows.row(step.row as usize);
-            let score = factor * sparse_dot(columns, values, weights) + *bias;
-            let slope = sum.add(score, data.labels[step.row as usize]);
-            let keep = 1.0 - step.rate * decay;
+            let keep = 1.0 - group[0].rate * decay;
             factor *= keep;
             if factor < SMALLEST_FACTOR {
                 weights.iter_mut().for_each(|weight| *weight *= factor);
                 factor = 1.0;
             }
-            *bias = keep * *bias - step.rate * slope;
-            if slope != 0.0 {
-                sparse_axpy(-step.rate * slope / factor, columns, values, weights);
+            let share = group[0].rate / group.len() as f32;
+            *bias = keep * *bias - share * slopes;
+            for (step, slope) in group.iter().zip(scratch.iter()) {
+                if *slope != 0.0 {
+                    let (columns, values) = rows.row(step.row as usize);
+                    sparse_axpy(-share * slope / factor, columns, values, weights);
+                }
             }
         }
         if factor != 1.0 {

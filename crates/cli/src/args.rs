@@ -1,8 +1,8 @@
 //! What the user typed.
 
 use crate::commands::{
-    analyze, design, doctor, evaluate, export, ls, pick, predict, predict_batch, queue, run, show,
-    size, study, train, tune,
+    analyze, design, doctor, evaluate, export, ls, pick, predict, predict_batch, queue, report, run,
+    show, size, study, train, tune,
 };
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -51,6 +51,8 @@ enum Command {
     Tune(Box<tune::Args>),
     /// Say how long jobs wait, and how many a cluster can take.
     Queue(Box<queue::Args>),
+    /// Write everything about a study or a run on one page.
+    Report(report::Args),
     /// Say what this machine offers, what is missing, and how to get it.
     Doctor(doctor::Args),
 }
@@ -84,6 +86,7 @@ impl Args {
             Command::Size(args) => size::size(&args),
             Command::Tune(args) => tune::tune(&args),
             Command::Queue(args) => queue::queue(&args),
+            Command::Report(args) => report::report(&args),
             Command::Doctor(args) => doctor::doctor(&args),
         }
     }

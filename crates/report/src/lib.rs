@@ -8,15 +8,20 @@
 //! - [`verdict`] sums up one run.
 //! - [`page`] builds a self-contained document that never touches the network.
 //! - [`analyze`] shows an analysis of variance in all three ways.
+//! - [`trace`] makes a run's samples and events small enough for a page.
+//! - [`dossier`] is the whole report on a study or a run.
 //!
 //! This crate deliberately decides nothing: findings, thresholds and sentences
 //! about them come from the crates that computed them. It reads no file, no
 //! clock and no environment, and everything it returns is text.
 
 pub mod analyze;
+mod base64;
 pub mod chart;
+pub mod dossier;
 pub mod html;
 pub mod number;
 pub mod page;
 pub mod text;
+pub mod trace;
 pub mod verdict;

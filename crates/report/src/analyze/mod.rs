@@ -11,6 +11,8 @@ mod plots;
 mod screen;
 mod sheet;
 
+pub(crate) use panel::sentence;
+
 use crate::text::Style;
 use paceline_stats::analysis::Analysis;
 use paceline_stats::table::Table;
@@ -57,6 +59,11 @@ impl AnalysisReport<'_> {
     #[must_use]
     pub fn html(&self) -> String {
         sheet::sheet(self)
+    }
+
+    /// What the page shows, part by part, each with its heading.
+    pub(crate) fn parts(&self) -> Vec<(String, crate::html::Html)> {
+        sheet::parts(self)
     }
 
     /// Remarks on the table and the decisions of the analysis.

@@ -113,7 +113,7 @@ pub(super) fn sentences(parts: &[&str]) -> String {
     whole.join(" ")
 }
 
-pub(super) fn sentence(text: &str) -> String {
+pub(crate) fn sentence(text: &str) -> String {
     let mut letters = text.chars();
     let first: String = letters
         .next()

@@ -2,17 +2,21 @@
 
 use super::{AnalysisReport, anova, estimates, means, panel, plots};
 use crate::chart::{interactions, main_effects};
-use crate::html::Element;
+use crate::html::{Element, Html};
 use crate::number::count;
 use crate::page::{Page, Section};
 
 pub(super) fn sheet(report: &AnalysisReport<'_>) -> String {
     let analysis = report.analysis;
     let runs = count(analysis.observations as u64);
+    let mut variation = variation(report);
+    if let Some((heading, content)) = method(report) {
+        variation = variation.subheading(&heading).push(content);
+    }
     Page::new(&format!("What matters for {}", analysis.response))
         .lead(&format!("{runs} runs from {}", report.source))
         .section(meaning(report))
-        .section(variation(report))
+        .section(variation)
         .section(effects(report))
         .section(assumptions(report))
         .section(background(report))
@@ -30,22 +34,34 @@ fn variation(report: &AnalysisReport<'_>) -> Section {
     let chart = anova::variation_chart(&analysis.response, &analysis.anova, report.level());
     let kind = anova::kind(analysis.anova.kind);
     let caption = format!("Analysis of variance of {}, type {kind}", analysis.response);
-    let mut section = Section::new("variation", "Where the variation comes from")
+    Section::new("variation", "Where the variation comes from")
         .figure(
             &chart,
             "Dark bars are terms whose p-value is below the level of the test.",
         )
-        .push(anova::html(&analysis.anova, &caption));
-    if let Some(result) = &analysis.recommendation.result {
-        let method = panel::method(&analysis.recommendation);
-        section = section
-            .subheading(&format!("The method to trust: {method}"))
-            .paragraph(&panel::sentence(&analysis.recommendation.reason));
-        for table in panel::result_html(result) {
-            section = section.push(table);
-        }
-    }
-    section
+        .push(anova::html(&analysis.anova, &caption))
+}
+
+/// The method to trust where the plain fit is not, with its heading.
+fn method(report: &AnalysisReport<'_>) -> Option<(String, Html)> {
+    let recommendation = &report.analysis.recommendation;
+    let result = recommendation.result.as_ref()?;
+    let heading = format!("The method to trust: {}", panel::method(recommendation));
+    let reason = Element::new("p").child(Html::prose(&panel::sentence(&recommendation.reason)));
+    let tables = panel::result_html(result).into_iter().map(Html::from);
+    let content = Html::join([Html::from(reason)].into_iter().chain(tables));
+    Some((heading, content))
+}
+
+/// The parts of the page with their headings, for a page that holds several
+/// analyses.
+pub(super) fn parts(report: &AnalysisReport<'_>) -> Vec<(String, Html)> {
+    let mut parts = vec![meaning(report).into_parts(), variation(report).into_parts()];
+    parts.extend(method(report));
+    parts.extend(
+        [effects(report), assumptions(report), background(report)].map(Section::into_parts),
+    );
+    parts
 }
 
 fn effects(report: &AnalysisReport<'_>) -> Section {

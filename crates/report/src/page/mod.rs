@@ -1,12 +1,16 @@
 //! The one-file HTML page: no script, no font, no image from anywhere else.
+//! A page that has a program of its own carries it inside, and its policy lets
+//! no other run.
 //!
 //! The document forbids all network access by its content security policy, so
 //! that a report that is passed around cannot call home. It follows the
 //! reader's light or dark preference, prints on white, and can be read with a
 //! keyboard and a screen reader.
 
+mod script;
 mod table;
 
+pub use script::Script;
 pub use table::{Heading, HtmlTable};
 
 use crate::chart::{self, Chart};
@@ -27,6 +31,8 @@ pub struct Page {
     lead: String,
     sections: Vec<Section>,
     foot: String,
+    style: &'static str,
+    script: Option<Script>,
 }
 
 /// A section with its heading, which also names its anchor.
@@ -46,6 +52,8 @@ impl Page {
             lead: String::new(),
             sections: Vec::new(),
             foot: String::new(),
+            style: "",
+            script: None,
         }
     }
 
@@ -67,6 +75,20 @@ impl Page {
     #[must_use]
     pub fn foot(mut self, text: &str) -> Self {
         self.foot = text.to_owned();
+        self
+    }
+
+    /// Adds a style of this crate.
+    #[must_use]
+    pub(crate) fn style(mut self, css: &'static str) -> Self {
+        self.style = css;
+        self
+    }
+
+    /// Adds a program, which runs when the document has been read.
+    #[must_use]
+    pub fn script(mut self, script: Script) -> Self {
+        self.script = Some(script);
         self
     }
 
@@ -108,15 +130,21 @@ impl Page {
             main.into(),
             Element::new("footer").text(&self.foot).into(),
         ]);
+        let style = self.style;
+        let (mut policy, mut script) = (POLICY.to_owned(), String::new());
+        if let Some(program) = &self.script {
+            policy.push_str(&format!("; script-src {}", program.source()));
+            script = program.markup();
+        }
         // The dark colours are for screens only: paper is white.
         format!(
             "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
-             <meta http-equiv=\"Content-Security-Policy\" content=\"{POLICY}\">\
+             <meta http-equiv=\"Content-Security-Policy\" content=\"{policy}\">\
              <meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\
              <meta name=\"referrer\" content=\"no-referrer\">\
-             <title>{title}</title>\n<style>\n{CSS}{chart_css}\
+             <title>{title}</title>\n<style>\n{CSS}{chart_css}{style}\
              @media screen and (prefers-color-scheme:dark){{:root{{{DARK};{dark}}}}}\n\
-             {PRINT}</style></head>\n<body>{body}</body></html>\n"
+             {PRINT}</style></head>\n<body>{body}{script}</body></html>\n"
         )
     }
 
@@ -145,6 +173,11 @@ impl Section {
             heading: heading.to_owned(),
             content: Html::default(),
         }
+    }
+
+    /// The heading and the content, for another page's structure.
+    pub(crate) fn into_parts(self) -> (String, Html) {
+        (self.heading, self.content)
     }
 
     /// Adds markup.

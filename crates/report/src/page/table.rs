@@ -48,7 +48,7 @@ impl HtmlTable {
         }
     }
 
-    /// Adds a row of texts.
+    /// Adds a row of texts; names between backticks are set as code.
     pub fn row<T: AsRef<str>>(&mut self, cells: impl IntoIterator<Item = T>) -> &mut Self {
         let mut row = Element::new("tr");
         for (i, (cell, heading)) in cells.into_iter().zip(&self.headings).enumerate() {
@@ -60,7 +60,7 @@ impl HtmlTable {
             if heading.number {
                 element = element.attribute("class", "n");
             }
-            row = row.child(element.text(cell.as_ref()));
+            row = row.child(element.child(Html::prose(cell.as_ref())));
         }
         self.rows.push(row.into());
         self

@@ -1,0 +1,224 @@
+//! `paceline report`: everything about a study or a run on one page.
+
+mod advice;
+mod design;
+mod file;
+mod learned;
+mod record;
+mod run;
+mod study;
+
+use crate::args::Format;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::output;
+use crate::quantity;
+use crate::records;
+use anyhow::anyhow;
+use file::PageFile;
+use paceline_records::WallTime;
+use paceline_records::study::StudyDir;
+use paceline_report::dossier::Origin;
+use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// The directory of a study or of a run, or a run's id in ./runs
+    dir: PathBuf,
+    /// Where to write the page; by default report.html in a study's directory, RUN.html
+    /// beside a run's
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// The responses to show first, open; the others follow
+    #[arg(long, value_name = "COLUMN,…", value_delimiter = ',')]
+    response: Vec<String>,
+    /// The deadline of a run that a configuration is picked for, as in 300s
+    #[arg(long, value_name = "TIME", value_parser = quantity::duration)]
+    slo: Option<Duration>,
+    /// The response that is to be large
+    #[arg(long, value_name = "COLUMN", group = "objective")]
+    maximize: Option<String>,
+    /// The response that is to be small
+    #[arg(long, value_name = "COLUMN", group = "objective")]
+    minimize: Option<String>,
+    /// The response that the deadline limits; by default the one that is a time
+    #[arg(long, value_name = "COLUMN")]
+    time: Option<String>,
+    /// The probability with which the deadline must be kept
+    #[arg(long, value_name = "PROBABILITY", default_value_t = 0.95, value_parser = probability)]
+    confidence: f64,
+    /// How to print what was written
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+}
+
+fn probability(text: &str) -> Result<f64, String> {
+    let number = text.parse::<f64>().ok().filter(|p| *p > 0.0 && *p < 1.0);
+    number.ok_or_else(|| format!("`{text}` is not a probability between 0 and 1"))
+}
+
+/// What a report is to show.
+#[derive(Debug, Clone)]
+pub(crate) struct Options {
+    /// Where to write the page, if not at its usual place.
+    pub(crate) out: Option<PathBuf>,
+    /// The responses to show first; the others follow in the study's order.
+    pub(crate) responses: Vec<String>,
+    /// The deadline of a run.
+    pub(crate) slo: Option<Duration>,
+    /// What is called best; chosen by the responses' names if nothing is said.
+    pub(crate) objective: Option<Wish>,
+    /// The response that the deadline limits, if it is not the one that is a time.
+    pub(crate) time: Option<String>,
+    /// The probability with which the deadline must be kept, and the coverage of
+    /// intervals.
+    pub(crate) confidence: f64,
+}
+
+/// A response that is to be large or small.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Wish {
+    /// More is better.
+    Most(String),
+    /// Less is better.
+    Least(String),
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            out: None,
+            responses: Vec::new(),
+            slo: None,
+            objective: None,
+            time: None,
+            confidence: 0.95,
+        }
+    }
+}
+
+/// A report that was written.
+#[derive(Debug)]
+pub(crate) struct Written {
+    /// The page.
+    pub(crate) path: PathBuf,
+    /// Its size.
+    pub(crate) bytes: usize,
+    /// Whether the deadline can be kept; nothing without one, or where nothing
+    /// can be said.
+    pub(crate) met: Option<bool>,
+    /// What the page says, for programs.
+    facts: Value,
+}
+
+pub(crate) fn report(args: &Args) -> Result<Exit, Failure> {
+    let objective = match (&args.maximize, &args.minimize) {
+        (Some(name), _) => Some(Wish::Most(name.clone())),
+        (None, Some(name)) => Some(Wish::Least(name.clone())),
+        (None, None) => None,
+    };
+    let options = Options {
+        out: args.out.clone(),
+        responses: args.response.clone(),
+        slo: args.slo,
+        objective,
+        time: args.time.clone(),
+        confidence: args.confidence,
+    };
+    let written = write(&args.dir, &options)?;
+    output::data(&match args.format {
+        Format::Text => format!("{}\n", written.path.display()),
+        Format::Json => output::json(&written.json()),
+    })?;
+    Ok(match written.met {
+        Some(false) => Exit::Unmet,
+        _ => Exit::Done,
+    })
+}
+
+/// Writes the report on the study or run in `dir`.
+fn write(dir: &Path, options: &Options) -> Result<Written, Failure> {
+    if !dir.as_os_str().is_empty() && StudyDir::new(dir).plan().exists() {
+        return write_report(&StudyDir::new(dir), options);
+    }
+    let found = records::find(dir);
+    if found.is_dir() && !found.join("manifest.json").exists() && !found.join("start.json").exists()
+    {
+        let text = format!("{} is neither a study nor a run", dir.display());
+        return Err(Failure::user(anyhow!(text)).hint(
+            "a study's directory holds plan.json, a run's holds manifest.json; `paceline study \
+             run` and `paceline run` make them",
+        ));
+    }
+    let run = records::open(&found)?;
+    let place = match &options.out {
+        Some(out) => out.clone(),
+        None => found.with_added_extension("html"),
+    };
+    let file = PageFile::create(&place)?;
+    let (html, facts) = run::page(&run, options, origin(&found))?;
+    finish(file, &html, None, facts)
+}
+
+/// Writes the report on a study and says where it is.
+///
+/// The page appears whole or not at all. Runs that failed or are not done are
+/// said and left out of the statistics; a study too small for them gets a page
+/// that says so.
+pub(crate) fn write_report(study: &StudyDir, options: &Options) -> Result<Written, Failure> {
+    let place = match &options.out {
+        Some(out) => out.clone(),
+        None => study.path().join("report.html"),
+    };
+    // A place that cannot be written to is found before the work, not after.
+    let file = PageFile::create(&place)?;
+    let study::Page { html, met, facts } = study::page(study, options, origin(study.path()))?;
+    finish(file, &html, met, facts)
+}
+
+fn finish(file: PageFile, html: &str, met: Option<bool>, facts: Value) -> Result<Written, Failure> {
+    let path = file.finish(html)?;
+    Ok(Written {
+        path,
+        bytes: html.len(),
+        met,
+        facts,
+    })
+}
+
+impl Written {
+    fn json(&self) -> Value {
+        let mut value = json!({
+            "path": self.path.to_string_lossy(),
+            "bytes": self.bytes,
+        });
+        if let (Value::Object(value), Value::Object(facts)) = (&mut value, self.facts.clone()) {
+            value.extend(facts);
+        }
+        value
+    }
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a page says when it was made, and the cli owns the clock"
+)]
+fn origin(source: &Path) -> Origin {
+    let now = WallTime::from(SystemTime::now()).to_string();
+    Origin {
+        source: source.display().to_string(),
+        made_by: concat!("Paceline ", env!("CARGO_PKG_VERSION")).to_owned(),
+        made_at: to_the_second(&now),
+        ..Origin::default()
+    }
+}
+
+/// A time without the fraction that nobody reads.
+fn to_the_second(time: &str) -> String {
+    match time.split_once('.') {
+        Some((seconds, _)) => format!("{} UTC", seconds.replace('T', " ")),
+        None => time.to_owned(),
+    }
+}

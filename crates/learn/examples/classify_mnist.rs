@@ -1,15 +1,17 @@
 //! Times the classifiers on images in IDX files:
 //!
 //! ```text
-//! classify_mnist forest|svm|linear TRAIN_IMAGES TRAIN_LABELS TEST_IMAGES TEST_LABELS [ROWS] [THREADS]
+//! classify_mnist TASK TRAIN_IMAGES TRAIN_LABELS TEST_IMAGES TEST_LABELS [ROWS] [THREADS]
 //! ```
 //!
-//! prints a JSON line with the seconds to fit and to predict and the accuracy.
+//! with a task among `forest`, `exact-forest`, `svm`, `linear` (dual), `newton` and
+//! `logistic`; prints a JSON line with the seconds to fit and to predict and the accuracy.
 
 #![expect(clippy::print_stdout, reason = "the times are the output")]
 
 use paceline_learn::{
-    DenseRows, KernelSvmParams, Labelled, RandomForestClassifierParams, Splits, SvmKernel, Threads,
+    DenseRows, HingeLoss, KernelSvmParams, Labelled, LinearClassifierParams, LinearMethod,
+    RandomForestClassifierParams, SmoothLoss, Splits, SvmKernel, Threads,
 };
 use serde_json::json;
 use std::time::Instant;
@@ -69,6 +71,27 @@ fn main() -> Result<(), Failure> {
             let model = params.check()?.fit(&data, 1, threads)?;
             let note = json!({"nodes": model.nodes()});
             (now(), model.predict(test, threads)?, note)
+        }
+        "linear" | "newton" | "logistic" => {
+            let method = match task.as_str() {
+                "linear" => LinearMethod::Dual(HingeLoss::Squared),
+                "newton" => LinearMethod::Newton(SmoothLoss::SquaredHinge),
+                _ => LinearMethod::Newton(SmoothLoss::Logistic),
+            };
+            let params = LinearClassifierParams {
+                method,
+                cost: 0.01,
+                ..Default::default()
+            };
+            let classifier = params.check()?;
+            let model = classifier.fit(&data, 1, threads)?;
+            let end = now();
+            let objectives = classifier.objectives(&model, &data, threads)?;
+            let note = json!({
+                "converged": model.converged(),
+                "objective": objectives.iter().sum::<f64>(),
+            });
+            (end, model.predict(test, threads)?, note)
         }
         _ => return Err(format!("unknown task {task}").into()),
     };

@@ -61,8 +61,9 @@
 //! stored as flat arrays whose two children lie side by side, and a batch is
 //! predicted tree by tree over blocks of rows. A forest grown on factors of few
 //! levels cannot tell most candidates of a fine grid apart; such candidates are
-//! predicted once. Classification trees see features as bin numbers, one bin per
-//! distinct value or at most 256 bins, and count.
+//! predicted once. On continuous features a large batch goes down the trees as sets
+//! of rows, by bitwise operations. Classification trees see features as bin numbers,
+//! one bin per distinct value or at most 256 bins, and count.
 //!
 //! # What this crate does not do
 //!

@@ -7,10 +7,11 @@ use crate::learner::{require_moderate, require_rows};
 use crate::parameter::require_count;
 use crate::random::Draws;
 use crate::tree::{
-    CheckedShape, Columns, Ensemble, SplitCriterion, Tree, TreeShape, grow_regression,
+    CheckedShape, Columns, Ensemble, SetWalk, SplitCriterion, Tree, TreeShape, grow_regression,
     rows_by_target,
 };
 use crate::{Dataset, Features, FitError, Learner, Model, ParameterError, Threads};
+use std::sync::OnceLock;
 
 /// Hyper-parameters of [`RandomForest`] as typed.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -70,9 +71,25 @@ pub struct RandomForest {
 pub struct RandomForestModel {
     ensemble: Ensemble,
     cells: Option<Cells>,
+    batches: Prepared,
     columns: usize,
     out_of_bag: Option<Vec<Option<f64>>>,
 }
+
+/// The ensemble prepared for batches, at the first batch that is worth it. It
+/// follows from the ensemble, so it is no part of what a model is.
+#[derive(Debug, Clone, Default)]
+struct Prepared(OnceLock<SetWalk>);
+
+impl PartialEq for Prepared {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+/// Fewer rows are walked through the trees one by one: preparing takes about as
+/// long as so many walks.
+const BATCH_ROWS: usize = 1000;
 
 impl RandomForest {
     /// Grows the trees, each from its own stream of the seed.
@@ -105,6 +122,7 @@ impl RandomForest {
         Ok(RandomForestModel {
             cells: Cells::of(&ensemble, data.columns()),
             ensemble,
+            batches: Prepared::default(),
             columns: data.columns(),
             out_of_bag,
         })
@@ -172,7 +190,26 @@ impl RandomForestModel {
         Ok(self.ensemble.values_of(row).collect())
     }
 
+    #[cfg(test)]
+    pub(crate) fn ensemble(&self) -> &Ensemble {
+        &self.ensemble
+    }
+
+    /// The ensemble prepared for a batch, if that is worth it.
+    fn prepared(&self, rows: usize, threads: Threads) -> Option<&SetWalk> {
+        if rows < BATCH_ROWS {
+            return None;
+        }
+        let prepare = || SetWalk::new(&self.ensemble, self.columns, threads);
+        Some(self.batches.0.get_or_init(prepare))
+    }
+
     fn predict_blocks(&self, features: &Features, threads: Threads) -> Vec<f64> {
+        let trees = self.trees() as f64;
+        if let Some(walk) = self.prepared(features.rows(), threads) {
+            let sums = walk.sums(&self.ensemble, features, threads).into_iter();
+            return sums.map(|sum| sum / trees).collect();
+        }
         let columns = self.columns;
         // Small batches are cut finer, so that every thread has a share.
         let share = features.rows().div_ceil(threads.count()).max(1);
@@ -186,7 +223,6 @@ impl RandomForestModel {
             self.ensemble.add_sums(rows, columns, &mut sums);
             sums
         });
-        let trees = self.trees() as f64;
         sums.into_iter().flatten().map(|sum| sum / trees).collect()
     }
 }

@@ -1,13 +1,16 @@
 //! Trees as flat arrays, for prediction.
 
+use std::ops::Range;
+
 /// A node: rows whose feature is at most the threshold go to `left`, the others
-/// to `left + 1`, both counted from the root of the tree. A leaf is its own left child with an infinite threshold, so a
-/// walk of fixed length ends in it without a test.
+/// to `left + 1`, both counted from the root of the tree. A leaf is its own left
+/// child with an infinite threshold, so a walk of fixed length ends in it without
+/// a test.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Node {
-    threshold: f64,
-    feature: u32,
-    left: u32,
+    pub(super) threshold: f64,
+    pub(super) feature: u32,
+    pub(super) left: u32,
 }
 
 impl Node {
@@ -78,9 +81,9 @@ const SIDE_BY_SIDE: usize = 8;
 /// Many trees in one array, whose values add up.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct Ensemble {
-    nodes: Vec<Node>,
-    values: Vec<f64>,
-    roots: Vec<u32>,
+    pub(super) nodes: Vec<Node>,
+    pub(super) values: Vec<f64>,
+    pub(super) roots: Vec<u32>,
 }
 
 impl Ensemble {
@@ -117,10 +120,16 @@ impl Ensemble {
 
     /// The nodes and values of one tree.
     fn tree(&self, tree: usize) -> (&[Node], &[f64]) {
+        let range = self.range(tree);
+        (&self.nodes[range.clone()], &self.values[range])
+    }
+
+    /// Where the nodes of one tree are.
+    pub(super) fn range(&self, tree: usize) -> Range<usize> {
         let start = self.roots[tree] as usize;
         let next = self.roots.get(tree + 1);
         let end = next.map_or(self.nodes.len(), |&root| root as usize);
-        (&self.nodes[start..end], &self.values[start..end])
+        start..end
     }
 
     /// The thresholds of all cuts with their features.

@@ -11,6 +11,7 @@ mod criterion;
 mod flat;
 mod grow;
 mod regressor;
+mod sets;
 mod shape;
 mod squared;
 
@@ -20,6 +21,7 @@ pub(crate) use flat::{Ensemble, Tree};
 pub(crate) use grow::{Grown, grow};
 pub use regressor::{DecisionTree, DecisionTreeModel, DecisionTreeParams, SplitCriterion};
 pub(crate) use regressor::{grow_regression, leaf_values, rows_by_target};
+pub(crate) use sets::SetWalk;
 pub(crate) use shape::CheckedShape;
 pub use shape::{MaxFeatures, TreeShape};
 pub(crate) use squared::Squared;

@@ -259,22 +259,6 @@ impl ConvPool {
         let [rows, _, stride] = self.weight_shape();
         rows * stride
     }
-
-    /// Where pooled pixel (`row`, `column`) of map `map` lies.
-    fn pooled_at(&self, map: usize, row: usize, column: usize) -> usize {
-        match self.order {
-            MapOrder::Planes => (map * self.pooled_height() + row) * self.pooled_stride() + column,
-            MapOrder::Pixels => (row * self.pooled_width() + column) * self.maps + map,
-        }
-    }
-
-    /// Where pixel `pixel` of map `map` lies before pooling.
-    fn map_at(&self, map: usize, pixel: usize) -> usize {
-        match self.order {
-            MapOrder::Planes => map * self.pixels() + pixel,
-            MapOrder::Pixels => pixel * AlignedBuffer::padded(self.maps) + map,
-        }
-    }
 }
 
 impl Kernels {
@@ -316,7 +300,7 @@ impl Kernels {
             }
             self.forward_by_product(shape, image, batch.weights, scratch);
             let maps = &scratch[2 * AlignedBuffer::padded(shape.pixels() * shape.taps())..];
-            pool(shape, maps, batch.bias, pooled, choices);
+            self.pool(shape, maps, batch.bias, pooled, choices);
         }
     }
 
@@ -406,7 +390,7 @@ impl Kernels {
         let (columns, maps) = scratch.split_at_mut(2 * AlignedBuffer::padded(pixels * taps));
         let [rows, used, stride] = shape.weight_shape();
         let weights = Matrix::new(weights, rows, used, stride);
-        gather(shape, image, columns);
+        self.gather(shape, image, columns);
         match shape.order {
             MapOrder::Planes => self.gemm(
                 weights,
@@ -434,8 +418,8 @@ impl Kernels {
         let [rows, used, stride] = shape.weight_shape();
         let weights = Matrix::new(one.weights, rows, used, stride);
         let weight_gradient = MatrixMut::new(one.weight_gradient, rows, used, stride);
-        unpool(shape, one.slope, one.choices, one.bias_gradient, slopes);
-        gather(shape, one.image, columns);
+        self.unpool(shape, one.slope, one.choices, one.bias_gradient, slopes);
+        self.gather(shape, one.image, columns);
         match shape.order {
             MapOrder::Planes => {
                 let slopes = Matrix::new(slopes, shape.maps, pixels, pixels);
@@ -449,7 +433,7 @@ impl Kernels {
                         Start::Zero,
                         Finish::Plain,
                     );
-                    scatter(shape, column_slopes, image_gradient);
+                    self.scatter(shape, column_slopes, image_gradient);
                 }
             }
             MapOrder::Pixels => {
@@ -464,7 +448,7 @@ impl Kernels {
                         Start::Zero,
                         Finish::Plain,
                     );
-                    scatter(shape, column_slopes, image_gradient);
+                    self.scatter(shape, column_slopes, image_gradient);
                 }
             }
         }
@@ -481,106 +465,4 @@ pub(crate) struct OneBackward<'a> {
     pub(crate) bias_gradient: &'a mut [f32],
     pub(crate) image_gradient: Option<&'a mut [f32]>,
     pub(crate) scratch: &'a mut [f32],
-}
-
-/// Where the values lie that tap `tap` of the kernel meets: the offset in the
-/// image of the first pixel's value.
-fn tap_offset(shape: &ConvPool, tap: usize) -> usize {
-    let square = shape.kernel * shape.kernel;
-    let (channel, row, column) = (
-        tap / square,
-        tap % square / shape.kernel,
-        tap % shape.kernel,
-    );
-    (channel * shape.height + row) * shape.input_stride() + column
-}
-
-/// Copies what each pixel's kernel meets into a matrix, taps by pixels or
-/// pixels by taps.
-fn gather(shape: &ConvPool, image: &[f32], columns: &mut [f32]) {
-    each_line(shape, |at, from, step| {
-        for (index, from) in from.enumerate() {
-            columns[at + index * step] = image[from];
-        }
-    });
-}
-
-/// The reverse of [`gather`]: adds up what belongs to the same value.
-fn scatter(shape: &ConvPool, columns: &[f32], image: &mut [f32]) {
-    image.fill(0.0);
-    each_line(shape, |at, to, step| {
-        for (index, to) in to.enumerate() {
-            image[to] += columns[at + index * step];
-        }
-    });
-}
-
-/// Calls `with` for each tap and row of pixels: the first place in the matrix,
-/// the places in the image, the step in the matrix.
-fn each_line(shape: &ConvPool, mut with: impl FnMut(usize, std::ops::Range<usize>, usize)) {
-    let (taps, pixels) = (shape.taps(), shape.pixels());
-    let (rows, columns) = (2 * shape.pooled_height(), 2 * shape.pooled_width());
-    for tap in 0..taps {
-        let offset = tap_offset(shape, tap);
-        for row in 0..rows {
-            let from = offset + row * shape.input_stride();
-            let (at, step) = match shape.order {
-                MapOrder::Planes => (tap * pixels + row * columns, 1),
-                MapOrder::Pixels => (row * columns * taps + tap, taps),
-            };
-            with(at, from..from + columns, step);
-        }
-    }
-}
-
-/// The largest of each four pixels, which it was, and the bias.
-fn pool(shape: &ConvPool, maps: &[f32], bias: &[f32], pooled: &mut [f32], choices: &mut [f32]) {
-    if shape.order == MapOrder::Planes {
-        pooled.fill(0.0);
-        choices.fill(0.0);
-    }
-    let width = 2 * shape.pooled_width();
-    for row in 0..shape.pooled_height() {
-        for column in 0..shape.pooled_width() {
-            let pixel = 2 * row * width + 2 * column;
-            for (map, bias) in bias.iter().enumerate().take(shape.maps) {
-                let four =
-                    [0, 1, width, width + 1].map(|step| maps[shape.map_at(map, pixel + step)]);
-                // The first of equals, as the vector kernels choose.
-                let mut choice = 0;
-                for other in [2, 1, 3] {
-                    if four[other] > four[choice] {
-                        choice = other;
-                    }
-                }
-                let at = shape.pooled_at(map, row, column);
-                pooled[at] = four[choice] + bias;
-                choices[at] = choice as f32;
-            }
-        }
-    }
-}
-
-/// The reverse of [`pool`]: each slope goes to the pixel that was chosen.
-fn unpool(
-    shape: &ConvPool,
-    slope: &[f32],
-    choices: &[f32],
-    bias_gradient: &mut [f32],
-    slopes: &mut [f32],
-) {
-    let width = 2 * shape.pooled_width();
-    for row in 0..shape.pooled_height() {
-        for column in 0..shape.pooled_width() {
-            let pixel = 2 * row * width + 2 * column;
-            for (map, bias) in bias_gradient.iter_mut().enumerate().take(shape.maps) {
-                let at = shape.pooled_at(map, row, column);
-                *bias += slope[at];
-                for (choice, step) in [0, 1, width, width + 1].into_iter().enumerate() {
-                    let chosen = choices[at] == choice as f32;
-                    slopes[shape.map_at(map, pixel + step)] = if chosen { slope[at] } else { 0.0 };
-                }
-            }
-        }
-    }
 }

@@ -17,6 +17,7 @@ mod buffer;
 mod conv;
 #[cfg(target_arch = "x86_64")]
 mod conv_direct;
+mod conv_product;
 mod convert;
 mod descent;
 mod gemm;

@@ -109,7 +109,10 @@ macro_rules! each_run {
 fn gather<S: Simd>(_: S, geometry: Geometry, image: &[f32], columns: &mut [f32]) {
     each_run!(geometry, |at, from, len| {
         let (to, from) = (&mut columns[at..at + len], &image[from..from + len]);
-        if let (Ok(to), Ok(from)) = (<&mut [f32; 5]>::try_from(&mut *to), from.try_into()) {
+        if let (Ok(to), Ok(from)) = (
+            <&mut [f32; 5]>::try_from(&mut *to),
+            <&[f32; 5]>::try_from(from),
+        ) {
             // The usual kernel: five moves instead of a call.
             *to = *from;
         } else {

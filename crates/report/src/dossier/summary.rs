@@ -210,13 +210,7 @@ fn run_sentences(dossier: &Dossier<'_>) -> Vec<String> {
             format!("The run has not come to its end: {}{time}.", run.outcome)
         }
     });
-    if !run.results.is_empty() {
-        let results = run.results.iter();
-        let results: Vec<String> = results
-            .map(|(name, value)| format!("{name} {}", significant(*value, 4)))
-            .collect();
-        sentences.push(format!("It reported {}.", results.join(", ")));
-    }
+    sentences.extend(reported(&run.results));
     if let Some(Err(why)) = &run.record {
         sentences.push(format!("Its samples cannot be shown: {why}."));
     }
@@ -242,4 +236,48 @@ fn run_sentences(dossier: &Dossier<'_>) -> Vec<String> {
         );
     }
     sentences
+}
+
+/// Results that a sentence names.
+const RESULTS: usize = 6;
+
+/// What the run reported last: accuracies and losses where there are any. The
+/// origin lists all.
+fn reported(results: &[(String, f64)]) -> Option<String> {
+    let telling = |(name, _): &&(String, f64)| name.contains("acc") || name.contains("loss");
+    let mut named: Vec<&(String, f64)> = results.iter().filter(telling).collect();
+    if named.is_empty() {
+        named = results.iter().collect();
+    }
+    let named: Vec<String> = named
+        .iter()
+        .take(RESULTS)
+        .map(|(name, value)| format!("{name} {}", significant(*value, 4)))
+        .collect();
+    (!named.is_empty()).then(|| format!("It reported {} last.", named.join(", ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn accuracies_and_losses_are_what_is_told() {
+        let result = |name: &str, value: f64| (name.to_owned(), value);
+        let all = [result("steps", 471.0), result("test_loss", 0.5)];
+        assert_eq!(
+            reported(&all).as_deref(),
+            Some("It reported test_loss 0.5000 last.")
+        );
+        assert_eq!(
+            reported(&all[..1]).as_deref(),
+            Some("It reported steps 471.0 last.")
+        );
+        assert_eq!(reported(&[]), None);
+    }
+
+    #[test]
+    fn a_term_is_named_by_its_factors() {
+        assert_eq!(plain("C(batch_size):workers"), "batch_size and workers");
+    }
 }

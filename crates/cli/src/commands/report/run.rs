@@ -6,7 +6,7 @@ use anyhow::anyhow;
 use paceline_model::Verdict;
 use paceline_records::{Run, State};
 use paceline_report::dossier::{Dossier, Origin, RunPart, Standing};
-use paceline_report::number::bytes;
+use paceline_report::number::{bytes, significant};
 use paceline_report::trace::Detail;
 use serde_json::{Value, json};
 
@@ -52,12 +52,21 @@ pub(super) fn page(
     limit("CPU limit", limits.cpus.map(|cpus| cpus.to_string()));
     limit("memory limit", limits.memory_bytes.map(|b| bytes(b as f64)));
     limit("time limit", limits.timeout.map(|time| time.to_string()));
+    let results = end.map(|end| end.responses.clone()).unwrap_or_default();
+    if !results.is_empty() {
+        let all = results.iter();
+        let all: Vec<String> = all
+            .map(|(name, value)| format!("{name} {}", significant(*value, 5)))
+            .collect();
+        origin
+            .facts
+            .push(("last reported".to_owned(), all.join(", ")));
+    }
     let facts = json!({
         "kind": "run",
         "run": start.id.as_str(),
         "outcome": outcome,
     });
-    let results = end.map(|end| end.responses.clone()).unwrap_or_default();
     let dossier = Dossier {
         title: name.clone(),
         lead: start.argv.join(" "),

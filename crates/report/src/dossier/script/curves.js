@@ -5,7 +5,10 @@ const CURVES_SHOWN = 300;
 class Curves {
   constructor(host) {
     this.host = host;
-    this.metric = Math.max(0, D.metrics.findIndex((name) => /acc/i.test(name)));
+    // What was measured on held-out data says most.
+    const wanted = [/^(test|val).*acc/i, /^acc/i, /^(test|val).*loss/i, /^loss/i, /acc|loss/i];
+    const found = wanted.map((name) => D.metrics.findIndex((metric) => name.test(metric)));
+    this.metric = Math.max(0, found.find((at) => at >= 0) || 0);
     this.by = '';
     this.along = 'step';
     this.decoded = new Map();

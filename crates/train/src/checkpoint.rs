@@ -276,11 +276,16 @@ impl CheckpointWriter {
     }
 
     /// Writes the last checkpoint and waits for it.
-    pub(crate) fn close(mut self, last: Checkpoint) -> Result<(), WriteTensorsError> {
-        let queue = self.queue.take().expect("a writer is closed only once");
+    pub(crate) fn close(self, last: Checkpoint) -> Result<(), WriteTensorsError> {
+        let queue = self.queue.as_ref().expect("a writer is closed only once");
         // A writer that has failed is gone; its reason follows below.
         let _ = queue.send(last);
-        drop(queue);
+        self.finish()
+    }
+
+    /// Waits until everything handed over is written.
+    pub(crate) fn finish(mut self) -> Result<(), WriteTensorsError> {
+        self.queue = None;
         if let Some(thread) = self.thread.take() {
             thread
                 .join()

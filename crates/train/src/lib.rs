@@ -22,7 +22,11 @@ mod session;
 mod tensors;
 
 pub use checkpoint::{Checkpoint, LoadCheckpointError, Progress};
-pub use cluster::{Account, Cluster, ClusterOutcome, ClusterSession, ParseSlowdownError, Slowdown};
+pub use cluster::{
+    Account, Cluster, ClusterOutcome, ClusterSession, Crew, Fallen, Kill, Meeting, Moment,
+    ParseKillError, ParseSlowdownError, ServeError, Slowdown, StartMemberError, WorkError, serve,
+    work,
+};
 pub use compute::Compute;
 pub use feed::input_of;
 pub use goal::{Cadence, Condition, Goal, Metric, ParseCadenceError, ParseConditionError, Side};

@@ -9,10 +9,11 @@ use std::time::Duration;
 use paceline_data::{Split, epoch_order_into};
 use paceline_kernels::AlignedBuffer;
 use paceline_nets::{Model, Tally};
+use paceline_wire::{ConnectError, Member};
 
 use crate::checkpoint::{Checkpoint, CheckpointWriter, Progress};
 use crate::clock::Stopwatch;
-use crate::cluster::Account;
+use crate::cluster::{Account, StartMemberError};
 use crate::compute::Compute;
 use crate::goal::{Cadence, Goal, Metric};
 use crate::optimizer::{Optimizer, OptimizerState};
@@ -68,6 +69,11 @@ pub trait Watch {
     /// report of progress.
     fn workers(&mut self, accounts: &[Account]) {
         let _ = accounts;
+    }
+    /// Something that a person should know: a worker is lost, a server was
+    /// started anew, somebody waits for long.
+    fn noticed(&mut self, notice: &str) {
+        let _ = notice;
     }
 }
 
@@ -175,6 +181,45 @@ pub enum TrainError {
         /// Why.
         source: WriteTensorsError,
     },
+    /// A member of a training by several could not be started.
+    #[error(transparent)]
+    Start(#[from] StartMemberError),
+    /// A server was not reached.
+    #[error("cannot reach server {server}")]
+    Unreached {
+        /// Which server.
+        server: usize,
+        /// Why.
+        #[source]
+        source: ConnectError,
+    },
+    /// A member ended again and again.
+    #[error("{member} has ended {times} times: {how}")]
+    Falling {
+        /// Who.
+        member: Member,
+        /// How often.
+        times: u32,
+        /// How it ended the last time.
+        how: String,
+    },
+    /// A worker was lost, and the training must not go on without.
+    #[error("worker {worker} is lost: {how}")]
+    Lost {
+        /// Which.
+        worker: u32,
+        /// How it was seen.
+        how: String,
+    },
+    /// All workers were lost.
+    #[error("no worker is left: {how}")]
+    Deserted {
+        /// How the last was lost.
+        how: String,
+    },
+    /// The connections could not be waited for.
+    #[error("cannot wait for the servers")]
+    Wait(#[source] std::io::Error),
 }
 
 /// How often progress is told: often enough for the eye.

@@ -1,6 +1,7 @@
 //! Looks at versions of the parameters while workers go on: evaluates, judges,
 //! writes checkpoints and tells the caller.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -92,6 +93,8 @@ pub(crate) struct Conductor<'a> {
     trained: u64,
     told: Duration,
     pulse: Tally,
+    /// The step of the last checkpoint that was handed over.
+    kept: Option<u64>,
     /// The last snapshot: what a training ends with.
     last: Option<Snapshot>,
 }
@@ -125,6 +128,7 @@ impl<'a> Conductor<'a> {
             evaluation: None,
             trained: 0,
             pulse: Tally::default(),
+            kept: None,
             last: None,
         }
     }
@@ -171,12 +175,27 @@ impl<'a> Conductor<'a> {
         }
         self.progress.elapsed = self.clock.elapsed();
         if let (true, Some(writer)) = (due.checkpoint && ending.is_none(), &self.writer) {
-            writer
+            let accepted = writer
                 .offer(|| self.checkpoint(&snapshot))
                 .map_err(|source| self.failed(source))?;
+            if accepted {
+                self.kept = Some(snapshot.steps);
+            }
         }
         self.last = Some(snapshot);
         Ok(ending)
+    }
+
+    /// Waits until the last checkpoint that was handed over is on the disk;
+    /// says where it is and of which step. None if there is none.
+    pub(crate) fn settle_checkpoint(&mut self) -> Result<Option<(PathBuf, u64)>, TrainError> {
+        let (Some(writer), Some(settings)) = (self.writer.take(), &self.settings.checkpoint) else {
+            return Ok(None);
+        };
+        writer.finish().map_err(|source| self.failed(source))?;
+        let layout = self.compute.model().layout().clone();
+        self.writer = Some(CheckpointWriter::start(layout, settings.path.clone()));
+        Ok(self.kept.map(|steps| (settings.path.clone(), steps)))
     }
 
     /// Tells what happened in the last moment, if it is time.

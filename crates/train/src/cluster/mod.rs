@@ -2,15 +2,24 @@
 
 mod account;
 mod conductor;
+mod controller;
+mod crew;
+mod frames;
 mod plan;
 mod round;
 mod rows;
+mod server;
 mod session;
 mod store;
 mod threads;
 mod update;
+mod worker;
 
 pub use account::Account;
+pub use crew::{Crew, Fallen, Kill, Moment, ParseKillError, StartMemberError};
+pub use frames::Meeting;
 pub use plan::{Cluster, ParseSlowdownError, Slowdown};
+pub use server::{ServeError, serve};
 pub use session::{ClusterOutcome, ClusterSession};
 pub(crate) use update::Update;
+pub use worker::{WorkError, work};

@@ -33,7 +33,7 @@ impl Cluster {
 
     /// The consistency model that a server enforces. An all-reduce and a
     /// dataflow are synchronous.
-    pub(crate) fn consistency(&self) -> Consistency {
+    pub fn consistency(&self) -> Consistency {
         match self.strategy {
             Strategy::ParameterServer(consistency) => consistency,
             Strategy::AllReduce | Strategy::Dataflow => Consistency::Bsp,

@@ -5,11 +5,14 @@ use std::sync::atomic::AtomicBool;
 
 use paceline_data::Split;
 use paceline_kernels::AlignedBuffer;
-use paceline_nets::Model;
+use paceline_nets::{Layout, Model};
 use paceline_sync::SettingsError;
 
 use super::account::Account;
-use super::conductor::{Conductor, Milestones};
+use super::conductor::{Conductor, Milestones, Snapshot};
+use super::controller;
+use super::crew::{Crew, Kill};
+use super::frames::Meeting;
 use super::plan::Cluster;
 use super::rows::Partition;
 use super::threads;
@@ -89,6 +92,11 @@ impl ClusterSession {
         })
     }
 
+    /// Where the parameters lie.
+    pub fn layout(&self) -> &Layout {
+        self.model.layout()
+    }
+
     /// The flat parameters: those of the last version looked at.
     pub fn parameters(&self) -> &[f32] {
         &self.parameters
@@ -111,15 +119,44 @@ impl ClusterSession {
             None => threads::train(self, &mut conductor, milestones, stop)?,
         };
         let (outcome, last) = conductor.end(ending)?;
+        self.keep(&outcome, last);
+        Ok(ClusterOutcome { outcome, workers })
+    }
+
+    /// Trains on members that `crew` starts and that meet at `meeting`, until
+    /// the goal is met, the loss diverges, or `stop` is set.
+    ///
+    /// # Errors
+    /// If a checkpoint cannot be written, a member cannot be started, or the
+    /// training cannot go on without a worker that was lost.
+    pub fn run_on_processes(
+        &mut self,
+        meeting: &Meeting,
+        crew: &mut dyn Crew,
+        kills: &[Kill],
+        watch: &mut dyn Watch,
+        stop: &AtomicBool,
+    ) -> Result<ClusterOutcome, TrainError> {
+        let milestones = self.milestones();
+        let mut conductor = self.conductor(watch, milestones);
+        let (ending, workers) = match conductor.is_done() {
+            Some(ending) => (ending, Vec::new()),
+            None => controller::train(self, meeting, crew, kills, &mut conductor, stop)?,
+        };
+        let (outcome, last) = conductor.end(ending)?;
+        self.keep(&outcome, last);
+        Ok(ClusterOutcome { outcome, workers })
+    }
+
+    fn keep(&mut self, outcome: &Outcome, last: Option<Snapshot>) {
         if let Some(last) = last {
             self.parameters = Arc::unwrap_or_clone(last.parameters);
             self.optimizer = last.optimizer;
         }
         self.progress = outcome.progress;
-        Ok(ClusterOutcome { outcome, workers })
     }
 
-    fn milestones(&self) -> Milestones {
+    pub(crate) fn milestones(&self) -> Milestones {
         let workers = self.cluster.workers.get() as usize;
         let rows = self.data.train.rows();
         let partition = Partition::new(0, rows, workers, self.settings.batch_size);

@@ -1,4 +1,5 @@
 //! Several workers, on data with a known answer.
 
+mod processes;
 mod support;
 mod threads;

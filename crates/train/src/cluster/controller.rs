@@ -1,0 +1,574 @@
+//! The controller: starts servers and workers, looks at snapshots, deals with
+//! losses and ends the training.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use paceline_kernels::AlignedBuffer;
+use paceline_nets::Tally;
+use paceline_sync::OnWorkerLoss;
+use paceline_wire::{
+    Connection, Deadline, Flags, Frame, Header, Kind, Member, Payload, ReadHalf, Role, WriteHalf,
+    connect, wait_any,
+};
+
+use super::account::Account;
+use super::conductor::{Conductor, Snapshot};
+use super::crew::{Crew, Fallen, Kill, Moment};
+use super::frames::{
+    AS_SOON_AS_MAY_BE, Caption, Meeting, NOBODY, NOTICE, SILENT, unpack, unpack_accounts,
+};
+use super::session::ClusterSession;
+use super::update::Span;
+use crate::clock::now;
+use crate::optimizer::OptimizerState;
+use crate::session::{Ending, TrainError};
+
+/// How long a server may take to read its data and listen.
+const LISTENS_WITHIN: Duration = Duration::from_secs(60);
+
+/// A member that has ended so often will not stay.
+const MOST_STARTS: u32 = 20;
+
+/// How long the controller waits for last words.
+const FAREWELL: Duration = Duration::from_secs(5);
+
+/// How long it looks at its connections before it looks at its children.
+const GLANCE: Duration = Duration::from_millis(20);
+
+/// Trains until the goal is met. All members have ended on return.
+pub(super) fn train(
+    session: &ClusterSession,
+    meeting: &Meeting,
+    crew: &mut dyn Crew,
+    kills: &[Kill],
+    conductor: &mut Conductor<'_>,
+    stop: &AtomicBool,
+) -> Result<(Ending, Vec<Account>), TrainError> {
+    let mut controller = Controller::new(session, meeting, crew, kills);
+    let outcome = controller.conduct(conductor, stop);
+    controller.dismiss();
+    let ending = outcome?;
+    Ok((ending, controller.accounts))
+}
+
+struct Controller<'a> {
+    session: &'a ClusterSession,
+    meeting: &'a Meeting,
+    crew: &'a mut dyn Crew,
+    policy: OnWorkerLoss,
+    kills: Vec<Kill>,
+    spans: Vec<Span>,
+    readers: Vec<Option<ReadHalf>>,
+    writers: Vec<Option<WriteHalf>>,
+    /// Who runs, or ran last, by role and number.
+    running: BTreeMap<(Role, u32), Running>,
+    assemblies: BTreeMap<u64, Assembly>,
+    /// The last step that was looked at.
+    heard: Option<u64>,
+    accounts: Vec<Account>,
+    pulse: Tally,
+    steps: u64,
+    began: Instant,
+    /// The training is to end, for this reason, as soon as the servers can.
+    ending: Option<(Ending, Instant)>,
+    /// The last checkpoint, once one was needed.
+    checkpoint: Option<PathBuf>,
+    has_last_words: bool,
+}
+
+#[derive(Clone, Debug)]
+struct Running {
+    member: Member,
+    is_alive: bool,
+    starts: u32,
+}
+
+/// A snapshot of which parts are still on their way.
+struct Assembly {
+    caption: Option<Caption>,
+    parameters: AlignedBuffer,
+    optimizer: OptimizerState,
+    complete: Vec<bool>,
+}
+
+/// What a frame leads to.
+enum News {
+    Nothing,
+    Snapshot(u64),
+    Ends(Ending),
+}
+
+impl<'a> Controller<'a> {
+    fn new(
+        session: &'a ClusterSession,
+        meeting: &'a Meeting,
+        crew: &'a mut dyn Crew,
+        kills: &[Kill],
+    ) -> Self {
+        let count = meeting.servers.len();
+        let workers = session.cluster.workers.get() as usize;
+        let consistency = session.cluster.consistency();
+        Self {
+            policy: session
+                .cluster
+                .on_worker_loss
+                .unwrap_or(OnWorkerLoss::usual_for(consistency)),
+            kills: kills.to_vec(),
+            spans: Span::cut(session.model.layout(), count),
+            readers: (0..count).map(|_| None).collect(),
+            writers: (0..count).map(|_| None).collect(),
+            running: BTreeMap::new(),
+            assemblies: BTreeMap::new(),
+            heard: None,
+            accounts: vec![Account::new(workers); workers],
+            pulse: Tally::default(),
+            steps: session.progress.steps,
+            began: now(),
+            ending: None,
+            checkpoint: None,
+            has_last_words: false,
+            session,
+            meeting,
+            crew,
+        }
+    }
+
+    fn conduct(
+        &mut self,
+        conductor: &mut Conductor<'_>,
+        stop: &AtomicBool,
+    ) -> Result<Ending, TrainError> {
+        let servers = u32::try_from(self.readers.len()).expect("servers are counted by 32 bits");
+        for rank in 0..servers {
+            self.start(Role::Server, rank)?;
+        }
+        for rank in 0..servers {
+            self.meet(rank)?;
+        }
+        for rank in 0..self.session.cluster.workers.get() {
+            self.start(Role::Worker, rank)?;
+        }
+        self.began = now();
+        loop {
+            let awaited: Vec<&ReadHalf> = self.readers.iter().flatten().collect();
+            let behind: Vec<&WriteHalf> = self.writers.iter().flatten().collect();
+            if awaited.is_empty() {
+                std::thread::sleep(GLANCE);
+            } else {
+                wait_any(&awaited, &behind, Deadline::after(GLANCE)).map_err(TrainError::Wait)?;
+            }
+            for server in 0..self.readers.len() {
+                if let Some(ending) = self.listen(server, conductor)? {
+                    return Ok(ending);
+                }
+            }
+            self.look_after(conductor)?;
+            self.kill();
+            let pulse = std::mem::take(&mut self.pulse);
+            conductor.tell(pulse, self.steps, || self.accounts.clone());
+            match self.ending {
+                None if stop.load(Ordering::Relaxed) => self.end(Ending::Interrupted),
+                None if conductor.is_late() => self.end(Ending::Time),
+                // Workers that hang do not hold up the end: the last snapshot
+                // that was looked at is what remains.
+                Some((ending, since)) if since.elapsed() > FAREWELL => return Ok(ending),
+                _ => {}
+            }
+        }
+    }
+
+    fn start(&mut self, role: Role, rank: u32) -> Result<(), TrainError> {
+        let before = self.running.get(&(role, rank));
+        let starts = before.map_or(0, |running| running.starts);
+        let member = Member {
+            role,
+            rank,
+            incarnation: starts,
+        };
+        self.crew.start(member, self.checkpoint.as_deref())?;
+        let running = Running {
+            member,
+            is_alive: true,
+            starts: starts + 1,
+        };
+        self.running.insert((role, rank), running);
+        Ok(())
+    }
+
+    /// Connects to a server.
+    fn meet(&mut self, rank: u32) -> Result<(), TrainError> {
+        let server = rank as usize;
+        let credentials = self.meeting.credentials(Role::Controller, 0, 0);
+        let address = &self.meeting.servers[server];
+        let deadline = Deadline::after(LISTENS_WITHIN);
+        let connection: Connection = connect(address, &credentials, &self.meeting.wire, deadline)
+            .map_err(|source| TrainError::Unreached { server, source })?;
+        let (reader, writer) = connection.split();
+        self.readers[server] = Some(reader);
+        self.writers[server] = Some(writer);
+        Ok(())
+    }
+
+    /// Takes what a server says; says if that ends the training.
+    fn listen(
+        &mut self,
+        server: usize,
+        conductor: &mut Conductor<'_>,
+    ) -> Result<Option<Ending>, TrainError> {
+        let Some(mut reader) = self.readers[server].take() else {
+            return Ok(None);
+        };
+        loop {
+            let news = match reader.try_receive() {
+                Ok(Some(frame)) => self.hear(server, &frame, conductor)?,
+                Ok(None) => {
+                    self.readers[server] = Some(reader);
+                    return Ok(None);
+                }
+                Err(_) => {
+                    // Its end is seen where children are looked after.
+                    self.writers[server] = None;
+                    return Ok(None);
+                }
+            };
+            let ending = match news {
+                News::Nothing => None,
+                News::Ends(ending) => Some(ending),
+                News::Snapshot(steps) => self.look(steps, conductor)?,
+            };
+            if ending.is_some() {
+                self.readers[server] = Some(reader);
+                return Ok(ending);
+            }
+        }
+    }
+
+    fn hear(
+        &mut self,
+        server: usize,
+        frame: &Frame<'_>,
+        conductor: &mut Conductor<'_>,
+    ) -> Result<News, TrainError> {
+        let header = frame.header;
+        let Ok(payload) = frame.payload() else {
+            return Ok(News::Nothing);
+        };
+        match (header.kind, payload) {
+            (Kind::Record, Payload::Bytes(bytes)) if header.start == NOTICE => {
+                conductor.watch.noticed(&String::from_utf8_lossy(bytes));
+            }
+            (Kind::Record, Payload::Bytes(bytes)) => self.note(&unpack(bytes)),
+            (Kind::Saved, Payload::Bytes(bytes)) => {
+                let caption = Caption::unpack(bytes);
+                // The rows are told by every server; the first speaks for all.
+                if server == 0 {
+                    self.assembly(header.clock).caption = caption;
+                    if self.ending.is_some() && caption.is_some_and(|said| said.due.end) {
+                        let there = Header::new(Kind::Checkpoint).clock(header.clock);
+                        for other in 1..self.writers.len() {
+                            self.say(other, &there);
+                        }
+                    }
+                }
+            }
+            (Kind::Parameters | Kind::Checkpoint, Payload::Dense(values)) => {
+                return Ok(self.assemble(server, &header, values));
+            }
+            (Kind::Leave, Payload::Bytes(text)) => {
+                let text = String::from_utf8_lossy(text).into_owned();
+                // Every server sees a loss; the first speaks for all.
+                if server == 0 {
+                    conductor.watch.noticed(&text);
+                }
+                if header.start == SILENT && self.policy == OnWorkerLoss::Replace {
+                    self.end_member(Role::Worker, header.sender);
+                }
+            }
+            (Kind::Roster, _) => {
+                let worker = (Role::Worker, header.sender);
+                let runs = self.running.get(&worker).is_some_and(|who| who.is_alive);
+                if !runs && self.ending.is_none() {
+                    self.replace(worker, "a server asks for it", conductor)?;
+                }
+            }
+            (Kind::Stop, _) => {
+                let how = "see the notices before this".to_owned();
+                return Err(if header.sender == NOBODY {
+                    TrainError::Deserted { how }
+                } else {
+                    TrainError::Lost {
+                        worker: header.sender,
+                        how,
+                    }
+                });
+            }
+            (Kind::Fault, _) => return Ok(News::Ends(Ending::Diverged)),
+            _ => {}
+        }
+        Ok(News::Nothing)
+    }
+
+    fn note(&mut self, numbers: &[u64]) {
+        let [steps, loss, hits, rows, accounts @ ..] = numbers else {
+            return;
+        };
+        self.steps = *steps;
+        self.pulse.add(Tally {
+            loss: f64::from_bits(*loss),
+            hits: *hits,
+            rows: *rows,
+        });
+        let found = unpack_accounts(accounts, self.accounts.len());
+        for (own, account) in self.accounts.iter_mut().zip(found) {
+            // A replacement begins at nothing: what its former lives did stays.
+            if account.iterations >= own.iterations {
+                *own = account;
+            }
+        }
+    }
+
+    fn assembly(&mut self, steps: u64) -> &mut Assembly {
+        let len = self.session.model.layout().len();
+        let optimizer = self.session.settings.optimizer;
+        let servers = self.readers.len();
+        self.assemblies.entry(steps).or_insert_with(|| Assembly {
+            caption: None,
+            parameters: AlignedBuffer::zeroed(len),
+            optimizer: OptimizerState::new(optimizer, len),
+            complete: vec![false; servers],
+        })
+    }
+
+    fn assemble(&mut self, server: usize, header: &Header, values: &[f32]) -> News {
+        let range = self.spans[server].flat();
+        if values.len() != range.len() {
+            return News::Nothing;
+        }
+        let assembly = self.assembly(header.clock);
+        match (header.kind, header.start.checked_sub(1)) {
+            (Kind::Parameters, _) => assembly.parameters[range].copy_from_slice(values),
+            (_, Some(moment)) => {
+                if let Some(all) = assembly.optimizer.moments.get_mut(moment as usize) {
+                    all[range].copy_from_slice(values);
+                }
+            }
+            _ => {}
+        }
+        if header.flags.has(Flags::LAST) {
+            assembly.complete[server] = true;
+            let is_complete = assembly.complete.iter().all(|part| *part);
+            let is_old = self.heard.is_some_and(|heard| header.clock <= heard);
+            if is_complete {
+                return News::Snapshot(header.clock);
+            }
+            if is_old {
+                // A server that was started anew repeats what was looked at.
+                self.assemblies.remove(&header.clock);
+                self.say(server, &Header::new(Kind::Saved).clock(header.clock));
+            }
+        }
+        News::Nothing
+    }
+
+    /// Looks at a complete snapshot, and lets the servers go on.
+    fn look(
+        &mut self,
+        steps: u64,
+        conductor: &mut Conductor<'_>,
+    ) -> Result<Option<Ending>, TrainError> {
+        let Some(assembly) = self.assemblies.remove(&steps) else {
+            return Ok(None);
+        };
+        let Some(caption) = assembly.caption else {
+            return Ok(None);
+        };
+        self.heard = Some(steps);
+        self.steps = self.steps.max(steps);
+        let mut optimizer = assembly.optimizer;
+        optimizer.steps = caption.optimizer_steps;
+        let mut due = caption.due;
+        if let Some((ending, _)) = self.ending {
+            due.evaluation |= ending == Ending::Time;
+        }
+        let found = conductor.hear(Snapshot {
+            steps,
+            parameters: Arc::new(assembly.parameters),
+            optimizer,
+            tally: caption.tally,
+            due,
+        })?;
+        let ending = found.or_else(|| {
+            let asked = self.ending.filter(|_| due.end);
+            asked.map(|(ending, _)| ending)
+        });
+        if ending.is_none() {
+            self.say_all(&Header::new(Kind::Saved).clock(steps));
+        }
+        Ok(ending)
+    }
+
+    /// Asks for a last snapshot: the first server names the step, the others
+    /// follow when they hear of it.
+    fn end(&mut self, ending: Ending) {
+        self.ending = Some((ending, now()));
+        self.say(0, &Header::new(Kind::Checkpoint).clock(AS_SOON_AS_MAY_BE));
+    }
+
+    /// Looks at who has ended.
+    fn look_after(&mut self, conductor: &mut Conductor<'_>) -> Result<(), TrainError> {
+        for Fallen { member, how } in self.crew.ended() {
+            let who = (member.role, member.rank);
+            let Some(running) = self.running.get_mut(&who) else {
+                continue;
+            };
+            if running.member != member {
+                continue;
+            }
+            running.is_alive = false;
+            if self.ending.is_some() {
+                continue;
+            }
+            match (member.role, self.policy) {
+                (Role::Server, _) => self.restart_server(member.rank, &how, conductor)?,
+                (Role::Worker, OnWorkerLoss::Replace) => self.replace(who, &how, conductor)?,
+                (Role::Worker, OnWorkerLoss::Fail) => {
+                    return Err(TrainError::Lost {
+                        worker: member.rank,
+                        how,
+                    });
+                }
+                _ => conductor
+                    .watch
+                    .noticed(&format!("{member} has ended: {how}")),
+            }
+        }
+        Ok(())
+    }
+
+    fn replace(
+        &mut self,
+        who: (Role, u32),
+        how: &str,
+        conductor: &mut Conductor<'_>,
+    ) -> Result<(), TrainError> {
+        let Some(running) = self.running.get(&who) else {
+            return Ok(());
+        };
+        let (member, starts) = (running.member, running.starts);
+        if starts >= MOST_STARTS {
+            return Err(TrainError::Falling {
+                member,
+                times: starts,
+                how: how.to_owned(),
+            });
+        }
+        conductor
+            .watch
+            .noticed(&format!("{member} has ended ({how}) and is started again"));
+        self.start(who.0, who.1)
+    }
+
+    /// A server goes on from the last checkpoint.
+    fn restart_server(
+        &mut self,
+        rank: u32,
+        how: &str,
+        conductor: &mut Conductor<'_>,
+    ) -> Result<(), TrainError> {
+        self.readers[rank as usize] = None;
+        self.writers[rank as usize] = None;
+        // Everything that was offered to the writer must be on the disk.
+        let kept = match conductor.settle_checkpoint()? {
+            Some((path, steps)) => {
+                self.checkpoint = Some(path);
+                steps
+            }
+            None => self.session.progress.steps,
+        };
+        let lost = self.steps.saturating_sub(kept);
+        self.replace((Role::Server, rank), how, conductor)?;
+        conductor.watch.noticed(&format!(
+            "server{rank} goes on from step {kept}: its part of {lost} steps is computed again"
+        ));
+        self.meet(rank)?;
+        // What it had not delivered never comes; the others must not wait.
+        self.assemblies.clear();
+        self.say_all(&Header::new(Kind::Saved));
+        Ok(())
+    }
+
+    fn kill(&mut self) {
+        let (elapsed, steps) = (self.began.elapsed(), self.steps);
+        let is_due = |kill: &Kill| match kill.at {
+            Moment::Time(time) => time <= elapsed,
+            Moment::Step(step) => step <= steps,
+        };
+        let (due, later): (Vec<Kill>, _) = self.kills.drain(..).partition(is_due);
+        self.kills = later;
+        for kill in due {
+            self.end_member(kill.role, kill.rank);
+        }
+    }
+
+    fn end_member(&mut self, role: Role, rank: u32) {
+        if let Some(running) = self.running.get(&(role, rank)) {
+            self.crew.end(running.member);
+        }
+    }
+
+    fn say(&mut self, server: usize, header: &Header) {
+        if let Some(writer) = &mut self.writers[server] {
+            // A server that is gone is seen where children are looked after.
+            let _ = writer.send(header, Payload::NONE);
+        }
+    }
+
+    fn say_all(&mut self, header: &Header) {
+        for server in 0..self.writers.len() {
+            self.say(server, header);
+        }
+    }
+
+    /// Sends everybody home and waits for the last words.
+    fn dismiss(&mut self) {
+        self.say_all(&Header::new(Kind::Stop));
+        let since = now();
+        while !self.has_last_words && since.elapsed() < FAREWELL {
+            let Some(mut reader) = self.readers.first_mut().and_then(Option::take) else {
+                break;
+            };
+            match reader.receive(Deadline::after(FAREWELL)) {
+                Ok(frame) => {
+                    let header = frame.header;
+                    if let (Kind::Record, Ok(Payload::Bytes(bytes))) =
+                        (header.kind, frame.payload())
+                    {
+                        self.note(&unpack(bytes));
+                        self.has_last_words = header.flags.has(Flags::LAST);
+                    }
+                }
+                Err(_) => break,
+            }
+            self.readers[0] = Some(reader);
+        }
+        // Whoever has not gone by now is ended.
+        while self.running.values().any(|who| who.is_alive) {
+            for Fallen { member, .. } in self.crew.ended() {
+                if let Some(running) = self.running.get_mut(&(member.role, member.rank)) {
+                    running.is_alive = false;
+                }
+            }
+            if since.elapsed() > FAREWELL {
+                for running in self.running.values().filter(|who| who.is_alive) {
+                    self.crew.end(running.member);
+                }
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(2));
+        }
+    }
+}

@@ -1,0 +1,378 @@
+//! A worker that reaches its servers over connections.
+
+use std::num::NonZeroUsize;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use paceline_kernels::AlignedBuffer;
+use paceline_nets::Tally;
+use paceline_sync::{Clock, WorkerClock};
+use paceline_wire::{
+    Address, ConnectError, Connection, Credentials, Deadline, Flags, HandshakeError, Header, Kind,
+    Payload, ReadHalf, ReceiveError, Role, SendError, WriteHalf, connect,
+};
+
+use super::account::Account;
+use super::conductor::PROGRESS_EVERY;
+use super::frames::{Meeting, NOBODY, TRAILER, pack, pack_account, trailer};
+use super::round::Rounds;
+use super::session::ClusterSession;
+use super::update::{Span, Update};
+use crate::clock::{Stopwatch, now};
+
+/// Why a worker gave up.
+#[derive(Debug, thiserror::Error)]
+pub enum WorkError {
+    /// A server was not reached.
+    #[error("worker {worker} cannot reach server {server}")]
+    Unreached {
+        /// Which worker.
+        worker: u32,
+        /// Which server.
+        server: usize,
+        /// Why.
+        #[source]
+        source: ConnectError,
+    },
+}
+
+/// Why a life of a worker ended.
+enum Departure {
+    /// The training is over.
+    Over,
+    /// A connection broke, or a server does not know the worker any more: it
+    /// may join again in at least this life.
+    Parted(u32),
+}
+
+/// Works until the servers say that the training is over.
+///
+/// # Errors
+/// If a server is not reached, also again after a connection broke.
+pub fn work(
+    session: &ClusterSession,
+    worker: u32,
+    incarnation: u32,
+    meeting: &Meeting,
+) -> Result<(), WorkError> {
+    let workers = session.cluster.workers.get() as usize;
+    let mut rounds = Rounds::new(
+        worker,
+        Arc::clone(&session.model),
+        session.data.train.clone(),
+        session.settings.clone(),
+        &session.cluster,
+    );
+    let mut account = Account {
+        restarts: incarnation,
+        ..Account::new(workers)
+    };
+    let mut incarnation = incarnation;
+    loop {
+        let mut life = Life::begin(session, worker, incarnation, meeting, account)?;
+        let departure = life.go_on(&mut rounds);
+        account = life.account.clone();
+        match departure {
+            Departure::Over => return Ok(()),
+            Departure::Parted(least) => incarnation = least.max(incarnation + 1),
+        }
+    }
+}
+
+/// A server restarts within this time, or the training has ended.
+const REACHED_WITHIN: Duration = Duration::from_secs(30);
+const TRIED_AGAIN_AFTER: Duration = Duration::from_millis(5);
+
+struct Life {
+    worker: u32,
+    clock: WorkerClock,
+    spans: Vec<Span>,
+    readers: Vec<ReadHalf>,
+    writers: Arc<Vec<Mutex<WriteHalf>>>,
+    parameters: AlignedBuffer,
+    update: Update,
+    staged: Vec<f32>,
+    account: Account,
+    since: Stopwatch,
+    told: Duration,
+    ended: Arc<AtomicBool>,
+    iterations_per_update: u64,
+}
+
+impl Life {
+    fn begin(
+        session: &ClusterSession,
+        worker: u32,
+        incarnation: u32,
+        meeting: &Meeting,
+        account: Account,
+    ) -> Result<Self, WorkError> {
+        let layout = session.model.layout();
+        let count = meeting.servers.len();
+        let credentials = meeting.credentials(Role::Worker, worker, incarnation);
+        let (mut readers, mut writers) = (Vec::new(), Vec::new());
+        for (server, address) in meeting.servers.iter().enumerate() {
+            let connection =
+                reach(address, &credentials, meeting).map_err(|source| WorkError::Unreached {
+                    worker,
+                    server,
+                    source,
+                })?;
+            let (reader, writer) = connection.split();
+            readers.push(reader);
+            writers.push(Mutex::new(writer));
+        }
+        let writers = Arc::new(writers);
+        let ended = Arc::new(AtomicBool::new(false));
+        say_alive(
+            Arc::clone(&writers),
+            Arc::clone(&ended),
+            session.cluster.failure_timeout / 4,
+        );
+        let servers = NonZeroUsize::new(count).unwrap_or(NonZeroUsize::MIN);
+        let consistency = session.cluster.consistency();
+        Ok(Self {
+            worker,
+            clock: WorkerClock::new(consistency, servers),
+            spans: Span::cut(layout, count),
+            readers,
+            writers,
+            parameters: AlignedBuffer::zeroed(layout.len()),
+            update: Update::none(layout),
+            staged: Vec::new(),
+            account,
+            since: Stopwatch::starting_at(Duration::ZERO),
+            told: Duration::ZERO,
+            ended,
+            iterations_per_update: consistency.iterations_per_update(),
+        })
+    }
+
+    fn go_on(&mut self, rounds: &mut Rounds) -> Departure {
+        match self.iterate(rounds) {
+            Ok(departure) => departure,
+            Err(Broken) => Departure::Parted(0),
+        }
+    }
+
+    fn iterate(&mut self, rounds: &mut Rounds) -> Result<Departure, Broken> {
+        for server in 0..self.readers.len() {
+            self.send(server, &Header::new(Kind::Join), Payload::NONE)?;
+        }
+        for server in 0..self.readers.len() {
+            let header = self.readers[server].peek(Deadline::NEVER)?;
+            match header.kind {
+                Kind::Welcome => self.clock.welcome(server, Clock(header.clock)),
+                Kind::Stop => return Ok(Departure::Over),
+                _ => return Ok(parted(&header)),
+            }
+            self.readers[server].receive(Deadline::NEVER)?;
+        }
+        self.ask()?;
+        loop {
+            let began = now();
+            if let Some(departure) = self.receive(began)? {
+                return Ok(departure);
+            }
+            let Some(start) = self.clock.start() else {
+                self.ask()?;
+                continue;
+            };
+            let started = now();
+            let tally = rounds.compute(start.clock.0, &self.parameters, &mut self.update);
+            let computed = now();
+            let mut due = None;
+            for _ in 0..self.iterations_per_update {
+                due = self.clock.finish();
+            }
+            let account = &mut self.account;
+            account.iterations += self.iterations_per_update;
+            account.rows += tally.rows;
+            account.computing += computed - started;
+            account.staleness_sum += start.staleness * self.iterations_per_update;
+            account.staleness_most = account.staleness_most.max(start.staleness);
+            self.report(false)?;
+            let clock = due.expect("an update is due after its iterations");
+            self.push(clock, tally)?;
+            self.account.sending += computed.elapsed();
+        }
+    }
+
+    /// Asks every server whose parameters are too old for the next iteration.
+    fn ask(&self) -> Result<(), Broken> {
+        let header = Header::new(Kind::Pull).clock(self.clock.read_clock().0);
+        for server in 0..self.readers.len() {
+            if self.clock.must_read(server) {
+                self.send(server, &header, Payload::NONE)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes the parameters of every server.
+    fn receive(&mut self, began: std::time::Instant) -> Result<Option<Departure>, Broken> {
+        for server in 0..self.readers.len() {
+            loop {
+                let header = self.readers[server].peek(Deadline::NEVER)?;
+                let arrived = now();
+                match header.kind {
+                    Kind::Parameters => {}
+                    Kind::Stop => {
+                        self.report(true)?;
+                        return Ok(Some(Departure::Over));
+                    }
+                    Kind::Welcome => {
+                        self.readers[server].receive(Deadline::NEVER)?;
+                        continue;
+                    }
+                    _ => return Ok(Some(parted(&header))),
+                }
+                let (clock, version) = (Clock(header.start), Clock(header.clock));
+                if !self.clock.proceed(server, clock, version) {
+                    // From before the connection's present question.
+                    self.readers[server].receive(Deadline::NEVER)?;
+                    continue;
+                }
+                let own = &mut self.parameters[self.spans[server].flat()];
+                let bytes = 4 * own.len() as u64;
+                self.readers[server].receive_into(Kind::Parameters, own, Deadline::NEVER)?;
+                let waited = arrived.saturating_duration_since(began);
+                let account = &mut self.account;
+                account.receiving += arrived.elapsed();
+                account.bytes_received += bytes;
+                if server == 0 {
+                    account.waiting += waited;
+                    if let Some(other) = account.waited_for.get_mut(header.sender as usize)
+                        && header.sender != NOBODY
+                    {
+                        *other += waited;
+                    }
+                }
+                break;
+            }
+        }
+        Ok(None)
+    }
+
+    fn push(&mut self, clock: Clock, tally: Tally) -> Result<(), Broken> {
+        let found = trailer(tally);
+        for server in 0..self.readers.len() {
+            let span = &self.spans[server];
+            let part = self.update.within(span);
+            self.staged.clear();
+            self.staged.extend_from_slice(part.dense);
+            self.staged.extend_from_slice(&found);
+            let rows_follow = !part.rows.is_empty();
+            let last = Flags::LAST.and(Flags::REPLY);
+            let header = Header::new(Kind::Push).clock(clock.0).sender(self.worker);
+            let flags = if rows_follow { Flags::NONE } else { last };
+            self.account.bytes_sent += 4 * (self.staged.len() + part.cells.len()) as u64;
+            let mut writer = lock(&self.writers[server]);
+            writer.send(&header.flags(flags), Payload::Dense(&self.staged))?;
+            if rows_follow {
+                let rows = Payload::Rows {
+                    width: u32::try_from(span.stride).expect("a row has few cells"),
+                    rows: part.rows,
+                    values: part.cells,
+                };
+                writer.send(&header.flags(last), rows)?;
+            }
+        }
+        debug_assert_eq!(found.len(), TRAILER);
+        Ok(())
+    }
+
+    /// Tells the first server what this worker did, now and then.
+    fn report(&mut self, always: bool) -> Result<(), Broken> {
+        let elapsed = self.since.elapsed();
+        if always || elapsed.saturating_sub(self.told) >= PROGRESS_EVERY {
+            self.told = elapsed;
+            let mut numbers = Vec::new();
+            pack_account(&self.account, &mut numbers);
+            self.send(
+                0,
+                &Header::new(Kind::Record),
+                Payload::Bytes(&pack(&numbers)),
+            )?;
+        }
+        Ok(())
+    }
+
+    fn send(&self, server: usize, header: &Header, payload: Payload<'_>) -> Result<(), Broken> {
+        Ok(lock(&self.writers[server]).send(&header.sender(self.worker), payload)?)
+    }
+}
+
+impl Drop for Life {
+    fn drop(&mut self) {
+        self.ended.store(true, Ordering::Relaxed);
+        // The thread that says the worker is alive still holds them.
+        for writer in self.writers.iter() {
+            lock(writer).close();
+        }
+    }
+}
+
+/// Connects to a server. One that dies during the handshake is tried again: its
+/// successor listens soon.
+fn reach(
+    address: &Address,
+    credentials: &Credentials,
+    meeting: &Meeting,
+) -> Result<Connection, ConnectError> {
+    let deadline = Deadline::after(REACHED_WITHIN);
+    loop {
+        match connect(address, credentials, &meeting.wire, deadline) {
+            Err(ConnectError::Handshake {
+                source: HandshakeError::Truncated | HandshakeError::Io(_),
+                ..
+            }) if !deadline.has_passed() => std::thread::sleep(TRIED_AGAIN_AFTER),
+            other => return other,
+        }
+    }
+}
+
+/// Says on a thread of its own that the worker is alive, while it computes or
+/// waits for long.
+fn say_alive(writers: Arc<Vec<Mutex<WriteHalf>>>, ended: Arc<AtomicBool>, every: Duration) {
+    // Without the thread a long computation may be taken for a loss, and the
+    // worker joins again: no reason to give up.
+    let _ = std::thread::Builder::new()
+        .name("heartbeat".to_owned())
+        .spawn(move || {
+            while !ended.load(Ordering::Relaxed) {
+                std::thread::sleep(every);
+                for writer in writers.iter() {
+                    let sent = lock(writer).send(&Header::new(Kind::Heartbeat), Payload::NONE);
+                    if sent.is_err() {
+                        return;
+                    }
+                }
+            }
+        });
+}
+
+/// The connection to a server is of no further use.
+struct Broken;
+
+impl From<ReceiveError> for Broken {
+    fn from(_: ReceiveError) -> Self {
+        Self
+    }
+}
+
+impl From<SendError> for Broken {
+    fn from(_: SendError) -> Self {
+        Self
+    }
+}
+
+/// A server refused: its frame says in which life the worker may come back.
+fn parted(header: &Header) -> Departure {
+    Departure::Parted(u32::try_from(header.clock).unwrap_or(0))
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

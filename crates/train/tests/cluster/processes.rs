@@ -1,0 +1,417 @@
+//! Workers and servers as processes: this test program again, as a member.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use paceline_train::{
+    Cadence, Checkpoint, CheckpointSettings, Cluster, ClusterOutcome, ClusterSession, Crew, Ending,
+    Evaluation, Fallen, Goal, Kill, Meeting, ProgressReport, Settings, StartMemberError,
+    TrainError, Watch, serve, work,
+};
+use paceline_wire::{Address, Member, Role, Security, Token};
+
+use crate::support::{Heard, bits, blobs, cluster, network, on_threads, settings, sparse};
+
+/// What a member of a test must know, in words that its environment carries.
+#[derive(Clone, Debug)]
+struct Plan {
+    data: &'static str,
+    optimizer: &'static str,
+    sync: &'static str,
+    workers: u32,
+    servers: u32,
+    steps: u64,
+    slow: &'static str,
+    policy: &'static str,
+}
+
+const PLAN: Plan = Plan {
+    data: "blobs",
+    optimizer: "momentum",
+    sync: "bsp",
+    workers: 2,
+    servers: 1,
+    steps: 60,
+    slow: "",
+    policy: "replace",
+};
+
+impl Plan {
+    fn words(&self) -> String {
+        format!(
+            "{} {} {} {} {} {} {} {}",
+            self.data,
+            self.optimizer,
+            self.sync,
+            self.workers,
+            self.servers,
+            self.steps,
+            self.policy,
+            self.slow
+        )
+    }
+
+    fn cluster(&self) -> Cluster {
+        Cluster {
+            slow: self.slow.parse().into_iter().collect(),
+            on_worker_loss: Some(self.policy.parse().expect("a policy")),
+            failure_timeout: Duration::from_secs(5),
+            ..cluster(self.workers, self.servers, self.sync)
+        }
+    }
+
+    fn settings(&self, checkpoint: &Path) -> Settings {
+        Settings {
+            goal: Goal {
+                steps: Some(self.steps),
+                ..Goal::default()
+            },
+            evaluate_every: Cadence::Steps(20),
+            checkpoint: Some(CheckpointSettings {
+                path: checkpoint.to_owned(),
+                every: Cadence::Steps(10),
+                words: Default::default(),
+            }),
+            ..settings(self.optimizer, 0)
+        }
+    }
+
+    fn session(&self, checkpoint: &Path, from: Option<&Path>) -> ClusterSession {
+        let (data, model) = if self.data == "sparse" {
+            sparse()
+        } else {
+            let data = blobs();
+            let model = network(&data);
+            (data, model)
+        };
+        let (settings, cluster) = (self.settings(checkpoint), self.cluster());
+        match from {
+            None => ClusterSession::new(model, data, settings, cluster),
+            Some(path) => {
+                let checkpoint = Checkpoint::read(model.layout(), path).expect("a checkpoint");
+                ClusterSession::resume(model, data, settings, cluster, checkpoint)
+            }
+        }
+        .expect("the plan is sound")
+    }
+}
+
+/// Not a test of its own: what a member's process runs.
+#[test]
+fn member() {
+    #[expect(clippy::disallowed_methods, reason = "how a member learns its part")]
+    let Ok(words) = std::env::var("PACELINE_TEST_MEMBER") else {
+        return;
+    };
+    let words: Vec<&str> = words.split(' ').collect();
+    let [
+        role,
+        rank,
+        incarnation,
+        dir,
+        from,
+        data,
+        optimizer,
+        sync,
+        workers,
+        servers,
+        steps,
+        policy,
+        slow,
+    ] = words[..]
+    else {
+        panic!("a member's part has other words");
+    };
+    let keep = |text: &str| -> &'static str { Box::leak(text.to_owned().into_boxed_str()) };
+    let plan = Plan {
+        data: keep(data),
+        optimizer: keep(optimizer),
+        sync: keep(sync),
+        workers: workers.parse().unwrap(),
+        servers: servers.parse().unwrap(),
+        steps: steps.parse().unwrap(),
+        slow: keep(slow),
+        policy: keep(policy),
+    };
+    let mut token = String::new();
+    std::io::stdin().read_line(&mut token).unwrap();
+    let meeting = meeting(Path::new(dir), plan.servers, token.parse().unwrap());
+    let from = (from != "-").then(|| PathBuf::from(from));
+    let session = plan.session(&Path::new(dir).join("model.safetensors"), from.as_deref());
+    let rank = rank.parse().unwrap();
+    if role == "server" {
+        serve(&session, rank, &meeting).unwrap();
+    } else {
+        work(&session, rank, incarnation.parse().unwrap(), &meeting).unwrap();
+    }
+}
+
+fn meeting(dir: &Path, servers: u32, token: Token) -> Meeting {
+    Meeting {
+        servers: (0..servers)
+            .map(|server| Address::Unix(dir.join("sockets").join(format!("server{server}"))))
+            .collect(),
+        token,
+        security: Security::Plain,
+        wire: Default::default(),
+    }
+}
+
+/// Members as processes.
+struct Children {
+    plan: Plan,
+    dir: PathBuf,
+    token: Token,
+    running: Vec<(Member, Child)>,
+}
+
+impl Crew for Children {
+    fn start(&mut self, member: Member, checkpoint: Option<&Path>) -> Result<(), StartMemberError> {
+        let failed = |source| StartMemberError { member, source };
+        let role = match member.role {
+            Role::Server => "server",
+            _ => "worker",
+        };
+        let from = checkpoint.map_or("-".to_owned(), |path| path.display().to_string());
+        let words = format!(
+            "{role} {} {} {} {from} {}",
+            member.rank,
+            member.incarnation,
+            self.dir.display(),
+            self.plan.words()
+        );
+        #[expect(clippy::disallowed_methods, reason = "members are processes")]
+        let mut child = Command::new(std::env::current_exe().map_err(failed)?)
+            .args(["--exact", "processes::member", "--nocapture"])
+            .env("PACELINE_TEST_MEMBER", words)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .spawn()
+            .map_err(failed)?;
+        let mut stdin = child.stdin.take().expect("its input is piped");
+        writeln!(stdin, "{}", self.token.reveal()).map_err(failed)?;
+        self.running.push((member, child));
+        Ok(())
+    }
+
+    fn ended(&mut self) -> Vec<Fallen> {
+        let mut fallen = Vec::new();
+        self.running.retain_mut(|(member, child)| {
+            let Ok(Some(status)) = child.try_wait() else {
+                return true;
+            };
+            fallen.push(Fallen {
+                member: *member,
+                how: status.to_string(),
+            });
+            false
+        });
+        fallen
+    }
+
+    fn end(&mut self, member: Member) {
+        for (other, child) in &mut self.running {
+            if *other == member {
+                // One that has ended already is as good.
+                let _ = child.kill();
+            }
+        }
+    }
+}
+
+impl Drop for Children {
+    fn drop(&mut self) {
+        for (_, child) in &mut self.running {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+/// Remembers evaluations and notices.
+#[derive(Default)]
+struct Told {
+    evaluations: Vec<Evaluation>,
+    notices: Vec<String>,
+}
+
+impl Watch for Told {
+    fn progressed(&mut self, _: &ProgressReport) {}
+
+    fn evaluated(&mut self, evaluation: &Evaluation) {
+        self.evaluations.push(*evaluation);
+    }
+
+    fn noticed(&mut self, notice: &str) {
+        self.notices.push(notice.to_owned());
+    }
+}
+
+struct Run {
+    outcome: Result<ClusterOutcome, TrainError>,
+    parameters: Vec<u32>,
+    told: Told,
+}
+
+fn run(plan: &Plan, kills: &[&str]) -> Run {
+    let dir = tempfile::tempdir().expect("a directory");
+    let path = dir.path().join("model.safetensors");
+    let token = Token::random().expect("a token");
+    let mut session = plan.session(&path, None);
+    let mut crew = Children {
+        plan: plan.clone(),
+        dir: dir.path().to_owned(),
+        token: token.clone(),
+        running: Vec::new(),
+    };
+    let kills: Vec<Kill> = kills
+        .iter()
+        .map(|kill| kill.parse().expect("a kill"))
+        .collect();
+    let mut told = Told::default();
+    let outcome = session.run_on_processes(
+        &meeting(dir.path(), plan.servers, token),
+        &mut crew,
+        &kills,
+        &mut told,
+        &AtomicBool::new(false),
+    );
+    if outcome.is_ok() {
+        let checkpoint = Checkpoint::read(session.layout(), &path).expect("a checkpoint");
+        assert_eq!(bits(&checkpoint.parameters), bits(session.parameters()));
+    }
+    Run {
+        outcome,
+        parameters: bits(session.parameters()),
+        told,
+    }
+}
+
+/// The bits that the same training on threads ends with.
+fn on_threads_instead(plan: &Plan) -> Vec<u32> {
+    let dir = tempfile::tempdir().expect("a directory");
+    let mut session = plan.session(&dir.path().join("model.safetensors"), None);
+    on_threads(&mut session, &mut Heard::default());
+    bits(session.parameters())
+}
+
+#[test]
+fn synchronous_processes_end_with_the_bits_of_threads() {
+    for (data, optimizer, servers) in [
+        ("blobs", "adam", 1),
+        ("blobs", "momentum", 3),
+        ("sparse", "adagrad", 2),
+    ] {
+        let plan = Plan {
+            data,
+            optimizer,
+            servers,
+            workers: 3,
+            ..PLAN
+        };
+        let run = run(&plan, &[]);
+        let found = run.outcome.unwrap();
+        assert_eq!(found.outcome.ending, Ending::Steps);
+        assert_eq!(run.told.evaluations.len(), 3);
+        assert!(
+            run.parameters == on_threads_instead(&plan),
+            "{data}, {servers} servers"
+        );
+    }
+}
+
+#[test]
+fn processes_learn_under_every_consistency_model() {
+    for sync in ["ssp:3", "async", "backup:1", "dynamic-ssp:1..8", "local:4"] {
+        let plan = Plan {
+            sync,
+            servers: 2,
+            steps: 200,
+            ..PLAN
+        };
+        let run = run(&plan, &[]);
+        let found = run.outcome.unwrap();
+        assert_eq!(found.outcome.ending, Ending::Steps, "{sync}");
+        let last = found.outcome.evaluation.unwrap();
+        assert!(
+            last.test.accuracy() > 0.9,
+            "{sync}: {}",
+            last.test.accuracy()
+        );
+        assert!(found.workers.iter().all(|worker| worker.iterations > 0));
+    }
+}
+
+/// Long enough to be disturbed on the way: a member is killed when the
+/// controller has seen step 20, and nobody gets far beyond without it.
+const LONG: Plan = Plan { steps: 200, ..PLAN };
+
+#[test]
+fn a_killed_worker_is_replaced_and_the_result_is_the_same() {
+    let run = run(&LONG, &["worker1@step20"]);
+    let found = run.outcome.unwrap();
+    assert_eq!(found.outcome.ending, Ending::Steps);
+    assert!(
+        run.told
+            .notices
+            .iter()
+            .any(|notice| notice.contains("started again"))
+    );
+    assert!(run.parameters == on_threads_instead(&LONG));
+}
+
+#[test]
+fn a_training_that_must_not_lose_a_worker_fails_and_names_it() {
+    let plan = Plan {
+        policy: "fail",
+        ..LONG
+    };
+    let error = run(&plan, &["worker1@step20"]).outcome.unwrap_err();
+    assert!(
+        matches!(error, TrainError::Lost { worker: 1, .. }),
+        "{error}"
+    );
+}
+
+#[test]
+fn asynchronous_workers_go_on_without_one_that_was_killed() {
+    for sync in ["async", "ssp:2", "bsp"] {
+        let plan = Plan {
+            sync,
+            policy: "continue",
+            workers: 3,
+            ..LONG
+        };
+        let run = run(&plan, &["worker1@step20"]);
+        let found = run.outcome.unwrap();
+        assert_eq!(found.outcome.ending, Ending::Steps, "{sync}");
+        assert!(
+            run.told
+                .notices
+                .iter()
+                .any(|notice| notice.contains("worker1"))
+        );
+    }
+}
+
+#[test]
+fn a_killed_server_goes_on_from_the_last_checkpoint() {
+    for (sync, servers) in [("bsp", 1), ("bsp", 2), ("async", 2)] {
+        let plan = Plan {
+            sync,
+            servers,
+            ..LONG
+        };
+        let run = run(&plan, &["server0@step20"]);
+        let found = run.outcome.unwrap();
+        assert_eq!(found.outcome.ending, Ending::Steps, "{sync}");
+        let told = run.told.notices.join("; ");
+        assert!(told.contains("server0 goes on from step"), "{told}");
+        if (sync, servers) == ("bsp", 1) {
+            assert!(run.parameters == on_threads_instead(&plan));
+        }
+    }
+}

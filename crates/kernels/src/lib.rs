@@ -5,7 +5,9 @@
 //! - [`Isa`]: which instructions a kernel may use. Found once at run time;
 //!   tests force each path.
 //! - [`Kernels`]: the kernels for one instruction set: matrix products with what
-//!   follows them fused in ([`Kernels::gemm`]).
+//!   follows them fused in ([`Kernels::gemm`]), convolution with pooling
+//!   ([`ConvPool`]), softmax with its loss, activations, optimisers' updates
+//!   ([`Slope`]), sums, transposes and conversions.
 //! - [`Team`]: threads that wait for work by spinning, because a training step
 //!   of a small model is shorter than waking a thread.
 //!

@@ -107,9 +107,15 @@ pub(crate) fn source(name: &str) -> String {
     format!("{SCRIPTS}/{name}")
 }
 
+/// What peers said before they ended, and what went wrong, if anything.
+pub(crate) struct Printed {
+    pub(crate) text: String,
+    pub(crate) trouble: Option<anyhow::Error>,
+}
+
 /// Starts processes that belong together, waits for the first, returns what it
 /// printed and ends the others. None outlives `patience`.
-pub(crate) fn together(commands: Vec<Command>, patience: Duration) -> Result<String> {
+pub(crate) fn together(commands: Vec<Command>, patience: Duration) -> Result<Printed> {
     together_from(commands, 1, patience)
 }
 
@@ -119,7 +125,7 @@ pub(crate) fn together_from(
     commands: Vec<Command>,
     speakers: usize,
     patience: Duration,
-) -> Result<String> {
+) -> Result<Printed> {
     let folder = std::path::absolute(target().join("bench"))?;
     std::fs::create_dir_all(&folder)?;
     // What a peer prints goes to files: nobody waits for a full pipe.
@@ -136,26 +142,39 @@ pub(crate) fn together_from(
         members.push(Ended(child));
     }
     let begun = now();
-    let mut printed = String::new();
+    let mut printed = Printed {
+        text: String::new(),
+        trouble: None,
+    };
     for (index, member) in members.iter_mut().enumerate().take(speakers) {
-        let status = loop {
-            if let Some(status) = member.0.try_wait()? {
-                break status;
-            }
-            ensure!(begun.elapsed() < patience, "no end after {patience:?}");
-            std::thread::sleep(LOOK);
-        };
-        if !status.success() {
+        if let Err(trouble) = member.finish(begun, patience) {
             let text = fs::read_to_string(file("complaints", index)).unwrap_or_default();
-            bail!("{status}: {}", text.lines().last().unwrap_or_default());
+            let last = text.lines().last().unwrap_or_default().to_owned();
+            printed.trouble = Some(trouble.context(last));
         }
-        printed.push_str(&fs::read_to_string(file("printed", index))?);
+        // Tasks before the trouble count.
+        printed
+            .text
+            .push_str(&fs::read_to_string(file("printed", index))?);
     }
     Ok(printed)
 }
 
 /// A process that is ended with the benchmark, whatever happens.
 struct Ended(Child);
+
+impl Ended {
+    fn finish(&mut self, begun: Instant, patience: Duration) -> Result<()> {
+        loop {
+            if let Some(status) = self.0.try_wait()? {
+                ensure!(status.success(), "{status}");
+                return Ok(());
+            }
+            ensure!(begun.elapsed() < patience, "no end after {patience:?}");
+            std::thread::sleep(LOOK);
+        }
+    }
+}
 
 impl Drop for Ended {
     fn drop(&mut self) {

@@ -1,18 +1,19 @@
 //! Starting a peer's workers, servers and schedulers on this machine.
 
-use crate::bench::{Options, peers};
+use crate::bench::Options;
+use crate::bench::peers::{self, Printed};
 use anyhow::Result;
 use std::net::{Ipv4Addr, TcpListener};
 use std::process::Command;
 use std::time::Duration;
 
-const PATIENCE: Duration = Duration::from_secs(300);
+const PATIENCE: Duration = Duration::from_secs(150);
 
 /// Workers of every side.
 pub(crate) const WORKERS: usize = 2;
 
 /// Two processes of PyTorch's DDP that meet by gloo.
-pub(crate) fn torch(tasks: &[&str], options: Options) -> Result<String> {
+pub(crate) fn torch(tasks: &[&str], options: Options) -> Result<Printed> {
     let python = peers::torch()?;
     let port = free_port()?;
     let seconds = options.seconds().to_string();
@@ -31,7 +32,7 @@ pub(crate) fn torch(tasks: &[&str], options: Options) -> Result<String> {
 }
 
 /// A chief, a server and two workers of TensorFlow.
-pub(crate) fn tensorflow(tasks: &[&str], options: Options) -> Result<String> {
+pub(crate) fn tensorflow(tasks: &[&str], options: Options) -> Result<Printed> {
     let python = peers::tensorflow()?;
     let ports = [(); WORKERS + 2].map(|()| free_port());
     let places = ports
@@ -59,7 +60,7 @@ pub(crate) fn tensorflow(tasks: &[&str], options: Options) -> Result<String> {
 
 /// Two workers, a server and a scheduler of MXNet; `kind` is `dist_sync` or
 /// `dist_async`.
-pub(crate) fn mxnet(kind: &str, tasks: &[&str], options: Options) -> Result<String> {
+pub(crate) fn mxnet(kind: &str, tasks: &[&str], options: Options) -> Result<Printed> {
     let python = peers::mxnet()?;
     let port = free_port()?;
     let seconds = options.seconds().to_string();

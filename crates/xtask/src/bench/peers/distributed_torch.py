@@ -88,7 +88,7 @@ def main():
     torch.manual_seed(rows.SEED)
     group.init_process_group("gloo")
     if group.get_rank() == 0:
-        rows.tell(peer=f"PyTorch {torch.__version__}")
+        rows.tell(peer=f"PyTorch {torch.__version__.split('+')[0]}")
     for task in TASKS:
         measure(task)
     group.barrier()

@@ -69,7 +69,7 @@ def measure(task, variant, model, data, batch, fused):
 def main():
     torch.set_num_threads(THREADS)
     torch.manual_seed(rows.SEED)
-    rows.tell(peer=f"PyTorch {torch.__version__}")
+    rows.tell(peer=f"PyTorch {torch.__version__.split('+')[0]}")
     images = rows.mnist()
     for fused in (False, True):
         variant = "eager, foreach" if fused else "eager"

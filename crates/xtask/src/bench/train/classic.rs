@@ -1,14 +1,13 @@
 //! Support vector machines and forests against scikit-learn, at equal
 //! objective or accuracy.
 
-use super::{take, verdict};
+use super::{mnist, take, verdict};
 use crate::bench::ledger::{Entry, Ledger, OWN};
 use crate::bench::table::{NOTHING, Table, times};
 use crate::bench::{Options, peers};
 use crate::shell;
 use anyhow::{Context, Result};
 use serde_json::Value;
-use std::fs;
 use std::time::Duration;
 
 const PATIENCE: Duration = Duration::from_secs(900);
@@ -47,20 +46,12 @@ const LEARNERS: [Learner; 3] = [
     },
 ];
 
-/// The files of MNIST, in the order in which the example takes them.
-const FILES: [&str; 4] = [
-    "train-images-idx3-ubyte",
-    "train-labels-idx1-ubyte",
-    "t10k-images-idx3-ubyte",
-    "t10k-labels-idx1-ubyte",
-];
-
 /// Both sides once, then the table. A fit takes seconds: its time needs no
 /// repetition to be told from the peer's.
 pub(crate) fn run(options: Options) -> Result<String> {
     println!("classical learners");
     let mut ledger = Ledger::default();
-    let files = unpacked()?;
+    let files = mnist::unpacked()?;
     let words = ["build", "--release", "--quiet", "-p", "paceline-learn"];
     shell::run(
         "cargo",
@@ -99,24 +90,6 @@ fn own(learner: &Learner, files: &[String], share: f64) -> Result<Entry> {
         accuracy: value["accuracy"].as_f64(),
         objective: value["note"]["objective"].as_f64(),
     })
-}
-
-/// MNIST without its compression, in the target folder.
-fn unpacked() -> Result<Vec<String>> {
-    let folder = peers::target().join("bench/mnist");
-    fs::create_dir_all(&folder)?;
-    FILES
-        .iter()
-        .map(|name| {
-            let path = folder.join(name);
-            if !path.exists() {
-                let packed = format!("data/mnist/{name}.gz");
-                let output = shell::command("gzip", &["-dc", &packed]).output()?;
-                fs::write(&path, output.stdout)?;
-            }
-            Ok(path.to_string_lossy().into_owned())
-        })
-        .collect()
 }
 
 fn page(ledger: &Ledger) -> String {

@@ -7,6 +7,7 @@
 //! product's own trainer process.
 
 mod classic;
+mod mnist;
 mod networks;
 mod rows;
 

@@ -1,10 +1,12 @@
 //! Networks against PyTorch and TensorFlow.
 
-use super::{THREADS, verdict};
+use super::{THREADS, mnist, verdict};
 use crate::bench::ledger::{Ledger, OWN};
 use crate::bench::machine::Peak;
+use crate::bench::peers::Printed;
 use crate::bench::table::{NOTHING, Table, rate, times};
 use crate::bench::{Options, peers, trainer};
+use crate::shell;
 use anyhow::Result;
 use std::time::Duration;
 
@@ -98,6 +100,7 @@ pub(crate) fn run(options: Options, peak: &Peak) -> Result<String> {
         }
         if !options.alone {
             torch(&mut ledger, options);
+            libtorch(&mut ledger, options);
             tensorflow(&mut ledger, options);
         }
     }
@@ -109,21 +112,72 @@ fn torch(ledger: &mut Ledger, options: Options) {
     take(ledger, "PyTorch", printed);
 }
 
+/// The same library without Python, compiled against what the wheel brings.
+fn libtorch(ledger: &mut Ledger, options: Options) {
+    let printed = libtorch_program().and_then(|program| {
+        let files = mnist::unpacked()?;
+        let (seconds, threads) = (options.seconds().to_string(), THREADS.to_string());
+        let words = [&seconds, &threads, &files[0], &files[1]].map(String::as_str);
+        peers::together(vec![shell::command(&program, &words)], PATIENCE)
+    });
+    take(ledger, "PyTorch in C++", printed);
+}
+
+fn libtorch_program() -> Result<String> {
+    let program = std::path::absolute(peers::target().join("bench/train_libtorch"))?;
+    let shown = program.to_string_lossy().into_owned();
+    if program.exists() {
+        return Ok(shown);
+    }
+    let python = peers::torch()?;
+    let place = "import torch, pathlib; print(pathlib.Path(torch.__file__).parent)";
+    let place = shell::output(&python.to_string_lossy(), &["-c", place])?;
+    let place = place.trim();
+    let headers = format!("-I{place}/include");
+    let more_headers = format!("-I{place}/include/torch/csrc/api/include");
+    let (library, found) = (format!("-L{place}/lib"), format!("-Wl,-rpath,{place}/lib"));
+    let source = peers::source("train_libtorch.cpp");
+    shell::run(
+        "c++",
+        &[
+            "-O2",
+            "-std=c++17",
+            // As PyPI's wheels of this age are built.
+            "-D_GLIBCXX_USE_CXX11_ABI=0",
+            &headers,
+            &more_headers,
+            "-o",
+            &shown,
+            &source,
+            &library,
+            &found,
+            "-ltorch",
+            "-ltorch_cpu",
+            "-lc10",
+        ],
+    )?;
+    Ok(shown)
+}
+
 fn tensorflow(ledger: &mut Ledger, options: Options) {
     let printed =
         peers::tensorflow().and_then(|python| printed(&python, "train_tensorflow.py", options));
     take(ledger, "TensorFlow", printed);
 }
 
-fn printed(python: &std::path::Path, script: &str, options: Options) -> Result<String> {
+fn printed(python: &std::path::Path, script: &str, options: Options) -> Result<Printed> {
     let (seconds, threads) = (options.seconds().to_string(), THREADS.to_string());
     let script = peers::script(python, script, &[&seconds, &threads]);
     peers::together(vec![script], PATIENCE)
 }
 
 /// A peer that cannot be measured is named, and the others go on.
-pub(crate) fn take(ledger: &mut Ledger, name: &str, printed: Result<String>) {
-    if let Err(error) = printed.and_then(|printed| ledger.take_printed(&printed)) {
+pub(crate) fn take(ledger: &mut Ledger, name: &str, printed: Result<Printed>) {
+    let trouble = match printed {
+        Ok(printed) => ledger.take_printed(&printed.text).err().or(printed.trouble),
+        Err(error) => Some(error),
+    };
+    if let Some(error) = trouble {
         ledger.miss(name, &format!("{error:#}"));
     }
 }

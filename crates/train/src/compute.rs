@@ -111,6 +111,7 @@ impl Compute {
             let lane = &mut *lock(&lanes[member.rank()]);
             let own = &rows[shard(rows.len(), filled, member.rank())];
             let batch = lane.feed.gather(data, own.iter().copied());
+            lane.gradient.begin();
             lane.tally = model.gradient(
                 parameters,
                 &batch,

@@ -13,6 +13,7 @@ mod table;
 mod train;
 mod trainer;
 
+use crate::shell;
 use anyhow::{Result, bail};
 
 struct Bench {
@@ -28,6 +29,8 @@ pub(crate) struct Options {
     pub(crate) quick: bool,
     /// Only Paceline's side: no peer is looked for or set up.
     pub(crate) alone: bool,
+    /// Paceline's programs are taken as the target folder holds them.
+    pub(crate) built: bool,
     /// Peers that only Debian packages may be installed by `apt-get`.
     pub(crate) apt: bool,
 }
@@ -69,6 +72,7 @@ const OPTIONS: &str = "\
 options of `distributed` and `train`:
   --quick      a second for each side; docs/benchmarks.md stays as it is
   --alone      Paceline's side only
+  --built      Paceline as the target folder holds it, built before
   --apt        as root, install what only Debian packages by apt-get";
 
 /// Runs the named benchmark, or lists them.
@@ -94,6 +98,7 @@ impl Options {
             match word.as_str() {
                 "--quick" => options.quick = true,
                 "--alone" => options.alone = true,
+                "--built" => options.built = true,
                 "--apt" => options.apt = true,
                 _ => bail!("unknown option `{word}`\n\n{OPTIONS}"),
             }
@@ -101,9 +106,18 @@ impl Options {
         Ok(options)
     }
 
+    /// Builds programs of Paceline, unless they are said to be built.
+    pub(crate) fn build(self, words: &[&str]) -> Result<()> {
+        if self.built {
+            return Ok(());
+        }
+        let usual = ["build", "--release", "--quiet", "-p"];
+        shell::run("cargo", &[&usual[..], words].concat())
+    }
+
     /// How long each side is measured at a time, in seconds.
     pub(crate) fn seconds(self) -> f64 {
-        if self.quick { 1.0 } else { 2.0 }
+        if self.quick { 1.0 } else { 1.5 }
     }
 
     /// How often each side has its turn.

@@ -11,12 +11,6 @@ use std::process::Stdio;
 /// Reports of the first moments: caches fill and clocks rise.
 const WARM_UP: usize = 3;
 
-/// Builds the product once.
-pub(crate) fn build() -> Result<()> {
-    let words = ["build", "--release", "--quiet", "-p", "paceline"];
-    shell::run("cargo", &words)
-}
-
 /// Rows a second of `paceline trainer` with these words: the median of its own
 /// reports, which come ten times a second. Shuffling, loss and accuracy are
 /// part of it; the one look at the test rows at the end is not.

@@ -7,13 +7,13 @@ mod overhead;
 mod reduce;
 
 use super::machine::Machine;
-use super::{Options, book, trainer};
+use super::{Options, book};
 use anyhow::Result;
 
 /// Prints all tables and writes them down.
 pub(crate) fn run(options: Options) -> Result<()> {
     let machine = Machine::look()?;
-    trainer::build()?;
+    options.build(&["paceline"])?;
     let parts = [
         models::run(options)?,
         overhead::run(options),

@@ -21,11 +21,7 @@ type Micros = [f64; SIZES.len()];
 /// Everybody in turn, then the table.
 pub(crate) fn run(options: Options) -> Result<String> {
     println!("all-reduce");
-    let words = ["build", "--release", "--quiet", "-p", "paceline-wire"];
-    shell::run(
-        "cargo",
-        &[&words[..], &["--example", "allreduce_speed"]].concat(),
-    )?;
+    options.build(&["paceline-wire", "--example", "allreduce_speed"])?;
     let mpi = if options.alone {
         Err(anyhow::anyhow!("only Paceline's side was asked for"))
     } else {

@@ -52,11 +52,7 @@ pub(crate) fn run(options: Options) -> Result<String> {
     println!("classical learners");
     let mut ledger = Ledger::default();
     let files = mnist::unpacked()?;
-    let words = ["build", "--release", "--quiet", "-p", "paceline-learn"];
-    shell::run(
-        "cargo",
-        &[&words[..], &["--example", "classify_mnist"]].concat(),
-    )?;
+    options.build(&["paceline-learn", "--example", "classify_mnist"])?;
     let share = if options.quick { 0.05 } else { 1.0 };
     for learner in &LEARNERS {
         ledger.take(own(learner, &files, share)?);

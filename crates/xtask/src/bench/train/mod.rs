@@ -12,7 +12,7 @@ mod networks;
 mod rows;
 
 use super::machine::{Machine, Peak};
-use super::{Options, book, trainer};
+use super::{Options, book};
 use anyhow::Result;
 pub(crate) use networks::take;
 
@@ -22,7 +22,7 @@ pub(crate) const THREADS: usize = 2;
 /// Prints all tables and writes them down.
 pub(crate) fn run(options: Options) -> Result<()> {
     let machine = Machine::look()?;
-    trainer::build()?;
+    options.build(&["paceline"])?;
     let peak = Peak::measure(THREADS)?;
     let parts = [
         networks::run(options, &peak)?,

@@ -142,6 +142,7 @@ fn libtorch_program() -> Result<String> {
         &[
             "-O2",
             "-std=c++17",
+            "-w",
             // As PyPI's wheels of this age are built.
             "-D_GLIBCXX_USE_CXX11_ABI=0",
             &headers,

@@ -18,6 +18,7 @@ use paceline_runner::study::{
 };
 use paceline_runner::{Interrupt, Observer};
 use paceline_study::Study;
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -39,14 +40,20 @@ pub(crate) struct RetryArgs {
     run: Vec<RunId>,
 }
 
+/// The name of a quick variant, beside the study it is one of.
+const QUICK_FILE: &str = "quick.toml";
+
 #[derive(Debug, clap::Args)]
 struct Common {
-    /// The study file
+    /// The study: its file, or the directory with its study.toml
     study: PathBuf,
     /// Change a factor or a setting: batch_size=64,128 or design.replicates=5
     #[arg(value_name = "NAME=VALUES")]
     overrides: Vec<String>,
-    /// The study's directory [default: STUDY.study]
+    /// The quick variant instead: quick.toml beside the study's file
+    #[arg(long)]
+    quick: bool,
+    /// The study's directory [default: STUDY.study, or STUDY-quick.study with --quick]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Run so many trials side by side; their timings then interfere
@@ -94,9 +101,10 @@ struct Prepared {
 
 /// Checks everything that can be checked before anything is written.
 fn prepare(args: &Common) -> Result<Prepared, Failure> {
-    let study = study_file::load(&args.study, &args.overrides)?;
-    let dir = place::directory(&args.study, args.out.as_deref())?;
-    let mut settings = settings(&args.study, args.interval)?;
+    let (file, named) = chosen(args)?;
+    let study = study_file::load(&file, &args.overrides)?;
+    let dir = place::directory(&named, args.out.as_deref())?;
+    let mut settings = settings(&file, args.interval)?;
     settings.fail_fast = args.fail_fast;
     settings.parallel = usize::from(args.parallel);
     let cpus = settings.cpus.cores().len();
@@ -120,6 +128,34 @@ fn prepare(args: &Common) -> Result<Prepared, Failure> {
         dir,
         settings,
     })
+}
+
+/// The file that is run, and what its directory is named after.
+fn chosen(args: &Common) -> Result<(PathBuf, PathBuf), Failure> {
+    if !args.quick {
+        return Ok((args.study.clone(), args.study.clone()));
+    }
+    let (folder, name) = if args.study.is_dir() {
+        (args.study.as_path(), args.study.file_name())
+    } else {
+        let folder = args.study.parent().unwrap_or(Path::new(""));
+        (folder, args.study.file_stem())
+    };
+    let file = folder.join(QUICK_FILE);
+    if !file.is_file() {
+        return Err(Failure::user(anyhow::anyhow!(
+            "there is no quick variant of {}",
+            args.study.display()
+        ))
+        .hint(format!(
+            "a quick variant is a study of its own, {}",
+            file.display()
+        )));
+    }
+    let mut named = name.unwrap_or(OsStr::new("study")).to_owned();
+    named.push("-");
+    named.push(QUICK_FILE);
+    Ok((file, named.into()))
 }
 
 /// One run after another, here, on all the CPUs there are.

@@ -15,6 +15,7 @@ use crate::checkpoint::{Checkpoint, CheckpointWriter, Progress};
 use crate::clock::Stopwatch;
 use crate::cluster::{Account, StartMemberError};
 use crate::compute::Compute;
+use crate::descent::Descent;
 use crate::goal::{Cadence, Goal, Metric};
 use crate::optimizer::{Optimizer, OptimizerState};
 use crate::schedule::Schedule;
@@ -343,6 +344,12 @@ impl Session {
             .checkpoint
             .as_ref()
             .map(|checkpoint| checkpoint.every.in_steps(steps_per_epoch));
+        let mut descent = Descent::of(
+            self.compute.model(),
+            &self.data.train,
+            &self.settings,
+            &mut self.parameters,
+        );
         let mut pulse = Pulse::new(clock.elapsed());
         let mut evaluation = None;
         let mut trained = 0;
@@ -364,7 +371,13 @@ impl Session {
                     trained,
                 ));
             }
-            let tally = self.step(steps_per_epoch);
+            let tally = match &mut descent {
+                None => self.step(steps_per_epoch),
+                Some(descent) => {
+                    let most = self.steps_undisturbed(evaluate_every, checkpoint_every);
+                    self.descend(descent, most, steps_per_epoch)
+                }
+            };
             trained += tally.rows;
             if !tally.loss.is_finite() {
                 return Ok(finish(Ending::Diverged, evaluation, self.progress, trained));
@@ -417,15 +430,8 @@ impl Session {
 
     /// One step. If its loss is not finite, the parameters are as before it.
     fn step(&mut self, steps_per_epoch: u64) -> Tally {
-        let rows = self.data.train.rows();
-        if self.order.is_empty() || self.progress.position == 0 {
-            epoch_order_into(
-                self.settings.seed,
-                self.progress.epochs,
-                rows,
-                &mut self.order,
-            );
-        }
+        self.order_rows();
+        let rows = self.order.len();
         let start = self.progress.position as usize;
         let end = rows.min(start + self.settings.batch_size);
         let batch = &self.order[start..end];
@@ -435,26 +441,80 @@ impl Session {
         if !tally.loss.is_finite() {
             return tally;
         }
-        let epochs = self.progress.steps as f64 / steps_per_epoch as f64;
-        let rate = self.settings.rate * self.settings.schedule.factor(epochs);
+        let rate = rate(&self.settings, self.progress.steps, steps_per_epoch);
         self.compute.update(
             &mut self.parameters,
             &mut self.optimizer,
-            rate as f32,
+            rate,
             self.settings.decay,
             self.settings.clip,
         );
+        self.record(1, tally, end);
+        tally
+    }
+
+    /// Steps until something else is due.
+    fn steps_undisturbed(&self, evaluate_every: u64, checkpoint_every: Option<u64>) -> u64 {
+        let taken = self.progress.steps;
+        let next = |every: u64| every - taken % every;
+        let goal = self.settings.goal.steps.map(|most| most - taken);
+        [Some(next(evaluate_every)), checkpoint_every.map(next), goal]
+            .into_iter()
+            .flatten()
+            .fold(u64::MAX, u64::min)
+    }
+
+    /// Some steps in the model's own way, at most `most` and not beyond the
+    /// epoch. Where a call ends changes no parameter, so that a resumed training
+    /// has the bits of one that never stopped. If the loss is not finite, the
+    /// parameters are those after the call and no use.
+    fn descend(&mut self, descent: &mut Descent, most: u64, steps_per_epoch: u64) -> Tally {
+        self.order_rows();
+        let start = self.progress.position as usize;
+        let batch_size = self.settings.batch_size;
+        let end = self
+            .order
+            .len()
+            .min(start + descent.steps(most) * batch_size);
+        let (settings, taken) = (&self.settings, self.progress.steps);
+        let tally = descent.take(
+            &self.data.train,
+            &self.order[start..end],
+            |step| rate(settings, taken + step, steps_per_epoch),
+            &mut self.parameters,
+        );
+        if tally.loss.is_finite() {
+            let steps = (end - start).div_ceil(batch_size) as u64;
+            self.optimizer.steps += steps;
+            self.record(steps, tally, end);
+        }
+        tally
+    }
+
+    /// Draws the order of an epoch at its start.
+    fn order_rows(&mut self) {
+        if self.order.is_empty() || self.progress.position == 0 {
+            epoch_order_into(
+                self.settings.seed,
+                self.progress.epochs,
+                self.data.train.rows(),
+                &mut self.order,
+            );
+        }
+    }
+
+    /// Counts steps that end before row `end` of the epoch's order.
+    fn record(&mut self, steps: u64, tally: Tally, end: usize) {
         let progress = &mut self.progress;
-        progress.steps += 1;
+        progress.steps += steps;
         progress.loss_sum += tally.loss;
         progress.hits += tally.hits;
         progress.rows += tally.rows;
         progress.position = end as u64;
-        if end == rows {
+        if end == self.order.len() {
             progress.position = 0;
             progress.epochs += 1;
         }
-        tally
     }
 
     fn evaluate(&mut self, steps_per_epoch: u64, clock: &Stopwatch) -> Evaluation {
@@ -486,6 +546,12 @@ impl Session {
             words: settings.words.clone(),
         }
     }
+}
+
+/// The rate of the step after `steps`.
+fn rate(settings: &Settings, steps: u64, steps_per_epoch: u64) -> f32 {
+    let epochs = steps as f64 / steps_per_epoch as f64;
+    (settings.rate * settings.schedule.factor(epochs)) as f32
 }
 
 /// Gathers what happened between two progress reports.

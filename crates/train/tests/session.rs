@@ -7,10 +7,10 @@ use std::sync::atomic::AtomicBool;
 
 use paceline_data::{DataSpec, Options, Split};
 use paceline_kernels::Kernels;
-use paceline_nets::{Mlp, Model};
+use paceline_nets::{Mlp, Model, ModelSpec};
 use paceline_train::{
     Cadence, Checkpoint, CheckpointSettings, Ending, Evaluation, Goal, Outcome, ProgressReport,
-    Schedule, Session, Settings, Watch,
+    Schedule, Session, Settings, Watch, input_of,
 };
 
 /// Remembers the evaluations.
@@ -245,4 +245,94 @@ fn a_checkpoint_of_another_model_is_refused_by_name() {
 
 fn bits(values: &[f32]) -> Vec<u32> {
     values.iter().map(|value| value.to_bits()).collect()
+}
+
+/// Trains a linear model by plain SGD. A clip that never bites forces the way
+/// over a gradient.
+fn descend(
+    (words, batch_size, decay): (&str, usize, f32),
+    clip: Option<f32>,
+    steps: &[u64],
+) -> (Vec<f32>, Heard) {
+    let spec: DataSpec = words.parse().expect("a data set");
+    let data = paceline_data::open(&spec, &Options::default()).expect("generated rows");
+    let model: Arc<dyn Model> = "logistic"
+        .parse::<ModelSpec>()
+        .expect("a model")
+        .build(input_of(&data.train), 2, Kernels::detect())
+        .expect("a linear model reads these rows")
+        .into();
+    let dir = tempfile::tempdir().expect("a directory");
+    let path = dir.path().join("model.safetensors");
+    let mut heard = Heard::default();
+    let mut parameters = Vec::new();
+    for (number, most) in steps.iter().enumerate() {
+        let mut settings = Settings {
+            batch_size,
+            threads: 1,
+            rate: 0.05,
+            decay,
+            clip,
+            schedule: "step:1,0.5".parse().expect("a schedule"),
+            evaluate_every: Cadence::Steps(150),
+            ..settings("sgd", 100)
+        };
+        settings.goal.steps = Some(*most);
+        let settings = with_checkpoint(settings, &path);
+        let mut session = if number == 0 {
+            Session::new(Arc::clone(&model), data.clone(), settings)
+        } else {
+            let checkpoint = Checkpoint::read(model.layout(), &path).expect("the one before");
+            Session::resume(Arc::clone(&model), data.clone(), settings, checkpoint)
+        };
+        let outcome = run(&mut session, &mut heard);
+        assert_eq!(outcome.progress.steps, *most);
+        parameters = session.parameters().to_vec();
+    }
+    (parameters, heard)
+}
+
+const DENSE: &str = "synthetic:dense,rows=300,test=60,width=37";
+const SPARSE: &str = "synthetic:sparse,rows=300,test=60,width=400,entries=12";
+
+/// Data, rows per step and decay for which linear models have a way of their
+/// own. 300 is no multiple of 7.
+const OWN_WAYS: [(&str, usize, f32); 4] = [
+    (DENSE, 1, 0.0),
+    (DENSE, 1, 1e-3),
+    (SPARSE, 1, 0.0),
+    (SPARSE, 7, 0.0),
+];
+
+#[test]
+fn steps_in_a_models_own_way_are_those_of_its_gradient() {
+    for case in OWN_WAYS {
+        let (own, heard) = descend(case, None, &[700]);
+        let (plain, expected) = descend(case, Some(1e30), &[700]);
+        let largest = plain
+            .iter()
+            .fold(0.0_f32, |most, value| most.max(value.abs()));
+        assert!(largest > 0.01, "{case:?}: nothing was learnt");
+        for (found, value) in own.iter().zip(&plain) {
+            let off = (found - value).abs();
+            assert!(off < 1e-5 * largest, "{case:?}: {found} {value}");
+        }
+        // At steps 150, 300, 450, 600 and at the end.
+        assert_eq!(heard.0.len(), 5);
+        for (found, evaluation) in heard.0.iter().zip(&expected.0) {
+            assert_eq!(found.steps, evaluation.steps);
+            assert_eq!(found.train.rows, evaluation.train.rows);
+            let (found, loss) = (found.train.mean_loss(), evaluation.train.mean_loss());
+            assert!((found - loss).abs() < 1e-5, "{case:?}: {found} {loss}");
+        }
+    }
+}
+
+#[test]
+fn steps_in_a_models_own_way_go_on_after_a_stop_as_if_there_had_been_none() {
+    for case in OWN_WAYS {
+        let (whole, _) = descend(case, None, &[700]);
+        let (resumed, _) = descend(case, None, &[137, 333, 700]);
+        assert_eq!(whole, resumed, "{case:?}");
+    }
 }

@@ -5,6 +5,7 @@ use crate::failure::Failure;
 use crate::quantity::Cpus;
 use anyhow::Context;
 use indexmap::IndexMap;
+use paceline_data::Cache;
 use paceline_engine::output_of;
 use paceline_model::{NodeName, RunId};
 use paceline_probe::Roots;
@@ -117,14 +118,34 @@ pub(crate) const THREADS: [&str; 5] = [
     "RAYON_NUM_THREADS",
 ];
 
-#[expect(clippy::disallowed_methods, reason = "the cli reads the environment")]
+/// Where parsed data sets are kept: `$PACELINE_CACHE`, or `paceline` among the
+/// user's caches. An empty `$PACELINE_CACHE` means nowhere.
+pub(crate) fn data_cache() -> Option<Cache> {
+    let directory = match variable("PACELINE_CACHE") {
+        Some(own) => (!own.is_empty()).then(|| PathBuf::from(own)),
+        None => {
+            let set = |name| variable(name).filter(|value| !value.is_empty());
+            let caches = set("XDG_CACHE_HOME").map(PathBuf::from);
+            let of_home = || set("HOME").map(|home| PathBuf::from(home).join(".cache"));
+            // The XDG base directory specification has relative paths ignored.
+            let caches = caches.filter(|path| path.is_absolute()).or_else(of_home);
+            caches.map(|caches| caches.join("paceline"))
+        }
+    }?;
+    Some(Cache::new(directory, Cache::DEFAULT_LIMIT_BYTES))
+}
+
 fn is_set(name: &str) -> bool {
-    std::env::var_os(name).is_some()
+    variable(name).is_some()
 }
 
 #[expect(clippy::disallowed_methods, reason = "the cli reads the environment")]
+fn variable(name: &str) -> Option<OsString> {
+    std::env::var_os(name)
+}
+
 pub(crate) fn search_path() -> Option<OsString> {
-    std::env::var_os("PATH")
+    variable("PATH")
 }
 
 /// A run's id, told apart from runs of the same id elsewhere on this host.

@@ -130,6 +130,10 @@ fn sh(dir: &Path, bin: &Path, command: &str) -> Ran {
         .args(["-c", command])
         .current_dir(dir)
         .env("PATH", format!("{}:{inherited}", bin.display()))
+        .env(
+            "PACELINE_CACHE",
+            concat!(env!("CARGO_TARGET_TMPDIR"), "/data"),
+        )
         .stdin(std::process::Stdio::null())
         .output()
         .expect("sh can be started");

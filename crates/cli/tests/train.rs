@@ -20,6 +20,15 @@ fn last_metric(dir: &Path, name: &str) -> f64 {
         .unwrap_or_else(|| panic!("no metric {name}"))
 }
 
+fn phases(dir: &Path) -> Vec<String> {
+    let run = Run::open(dir).expect("the record opens");
+    let events = run.events().expect("events can be read");
+    let phases = events
+        .into_iter()
+        .filter(|event| event.kind == EventKind::Phase);
+    phases.map(|event| event.name).collect()
+}
+
 #[test]
 fn a_training_is_a_run_with_metrics_phases_and_a_checkpoint() {
     let dir = tempfile::tempdir().unwrap();
@@ -32,15 +41,7 @@ fn a_training_is_a_run_with_metrics_phases_and_a_checkpoint() {
     let record = dir.path().join("r");
     assert!(last_metric(&record, "test_accuracy") > 0.9);
     assert_eq!(last_metric(&record, "epochs_done"), 8.0);
-    let phases: Vec<String> = Run::open(&record)
-        .unwrap()
-        .events()
-        .unwrap()
-        .into_iter()
-        .filter(|event| event.kind == EventKind::Phase)
-        .map(|event| event.name)
-        .collect();
-    assert_eq!(phases, ["read data", "train"]);
+    assert_eq!(phases(&record), ["read data", "train"]);
     assert!(record.join("checkpoint/model.safetensors").is_file());
 }
 
@@ -84,6 +85,7 @@ fn a_resumed_training_ends_where_an_unbroken_one_does() {
             BLOBS,
             "--quiet",
             "--threads=2",
+            "--batch-size=16",
             "--optimizer=adam",
         ];
         words.extend(extra);
@@ -191,6 +193,114 @@ fn damaged_checkpoints_are_not_trusted() {
     assert_eq!(run(dir.path(), ["eval", "r"]).code, Some(4));
     std::fs::write(&path, &bytes[..last]).unwrap();
     assert_eq!(run(dir.path(), ["eval", "r"]).code, Some(4));
+}
+
+#[test]
+fn models_that_are_solved_as_a_whole_are_runs_like_any_other() {
+    let dir = tempfile::tempdir().unwrap();
+    for (model, size) in [
+        ("svm-rbf:C=2", "support_vectors"),
+        ("svm-linear", "weights"),
+        ("svm-linear-primal", "weights"),
+        ("logistic-exact", "weights"),
+        ("forest:20", "nodes"),
+        ("forest-exact:20", "nodes"),
+    ] {
+        let name = model.replace([':', '='], "-");
+        let out = format!("--out={name}");
+        let ran = run(dir.path(), ["train", model, BLOBS, &out, "--threads=2"]);
+        assert_eq!(ran.code, Some(0), "{model}: {}", ran.err);
+        assert!(ran.out.contains("fitted in"), "{}", ran.out);
+        let record = dir.path().join(name);
+        let accuracy = last_metric(&record, "test_accuracy");
+        assert!(accuracy > 0.8, "{model}: {accuracy}");
+        assert_eq!(last_metric(&record, "converged"), 1.0);
+        assert!(last_metric(&record, size) > 0.0);
+        assert_eq!(phases(&record), ["read data", "train", "evaluate"]);
+        let judged = run(&record, ["eval", ".", "--format=json"]);
+        assert_eq!(judged.code, Some(0), "{model}: {}", judged.err);
+        let json: serde_json::Value = serde_json::from_str(&judged.out).unwrap();
+        assert_eq!(json["test_accuracy"].as_f64(), Some(accuracy), "{model}");
+        assert!(json["steps"].is_null());
+        let asked = run(&record, ["predict-batch", ".", "--scores"]);
+        let mut rows = csv::Reader::from_reader(asked.out.as_bytes());
+        let records: Vec<csv::StringRecord> = rows.records().map(Result::unwrap).collect();
+        let right = records.iter().filter(|row| row[1] == row[2]).count();
+        assert!((right as f64 / 200.0 - accuracy).abs() < 1e-12, "{model}");
+    }
+}
+
+#[test]
+fn options_that_mean_nothing_to_a_model_are_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    for (words, expected) in [
+        (
+            &["train", "forest", "--epochs=3"][..],
+            "--epochs does not apply",
+        ),
+        (
+            &[
+                "train",
+                "svm-rbf",
+                "--optimizer=adam",
+                "--schedule=constant",
+            ],
+            "--optimizer, --schedule do not apply",
+        ),
+        (&["train", "svm-rbf:gama=1"], "it has C and gamma"),
+        (&["train", "forest:0"], "from 1 to 100000"),
+    ] {
+        let ran = run(dir.path(), words);
+        assert_eq!(ran.code, Some(2), "{words:?}: {}", ran.err);
+        assert!(ran.err.contains(expected), "{words:?}: {}", ran.err);
+        assert!(!dir.path().join("runs").exists(), "{words:?}");
+    }
+    // What the data is made of shows only when it is read.
+    let ran = run(dir.path(), ["trainer", "forest:2", "--data=tweets"]);
+    assert_eq!(ran.code, Some(2), "{}", ran.err);
+    assert!(ran.err.contains("encoding=bag"), "{}", ran.err);
+}
+
+#[test]
+fn a_study_varies_the_model_over_both_families() {
+    let dir = tempfile::tempdir().unwrap();
+    let study = format!(
+        "[job]\nkind = \"train\"\ndata = \"{}\"\nthreads = 1\n\
+         [factors]\nmodel = [\"softmax\", \"forest:5\", \"svm-linear\"]\nseed = [1, 2]\n\
+         [responses]\naccuracy = \"test_accuracy\"\n",
+        BLOBS.trim_start_matches("--data=")
+    );
+    std::fs::write(dir.path().join("s.toml"), study).unwrap();
+    let ran = run(dir.path(), ["study", "run", "s.toml"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    let table = std::fs::read_to_string(dir.path().join("s.study/table.csv")).unwrap();
+    assert_eq!(table.lines().count(), 7, "{table}");
+}
+
+#[test]
+fn parsed_files_are_kept_and_a_cache_that_fails_costs_no_training() {
+    let dir = tempfile::tempdir().unwrap();
+    let rows: String = (0..40)
+        .map(|row| format!("{} 1:{} 2:{}\n", row % 2, row % 2, row % 7))
+        .collect();
+    std::fs::write(dir.path().join("rows.libsvm"), rows).unwrap();
+    let train = |cache: &str| {
+        let words = ["trainer", "svm-linear", "--data=rows.libsvm"];
+        let output = support::paceline(dir.path(), words)
+            .env("PACELINE_CACHE", cache)
+            .output()
+            .unwrap();
+        support::Ran::from(output)
+    };
+    let kept = || std::fs::read_dir(dir.path().join("kept")).map_or(0, Iterator::count);
+    assert_eq!(train("").code, Some(0));
+    assert_eq!(kept(), 0);
+    let ran = train("kept");
+    assert_eq!((ran.code, kept()), (Some(0), 1), "{}", ran.err);
+    assert!(!ran.err.contains("notice"), "{}", ran.err);
+    let ran = train("rows.libsvm/below");
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    assert!(ran.err.contains("notice: cannot"), "{}", ran.err);
 }
 
 #[test]

@@ -145,6 +145,12 @@ impl Drop for Staged {
 /// # Errors
 /// If it cannot be written.
 pub fn write_file(target: &Path, content: &[u8]) -> Result<(), WriteRecordError> {
+    // The parent of a bare name is the empty path, which no system call takes.
+    let here = Path::new(".").join(target);
+    let target = match target.parent() {
+        Some(dir) if dir.as_os_str().is_empty() => here.as_path(),
+        _ => target,
+    };
     if let Some(dir) = target.parent() {
         fs::create_dir_all(dir).at(dir)?;
     }

@@ -23,30 +23,34 @@ pub(crate) struct Args {
 
 pub(crate) fn evaluate(args: &Args) -> Result<Exit, Failure> {
     let mut trained = Trained::open(&args.trained, args.data.as_deref(), usable_cpus()?)?;
-    let tally = trained.evaluate();
-    let confusion = confusion(&mut trained);
+    let judged = trained.evaluate()?;
+    let confusion = confusion(&mut trained)?;
     let names = trained.data.test.labels().names().to_vec();
     match args.format {
         Format::Json => output::data(&output::json(&serde_json::json!({
             "checkpoint": trained.path,
-            "model": trained.model.to_string(),
+            "model": trained.model,
             "data": trained.data.test.name(),
             "steps": trained.steps,
-            "rows": tally.rows,
-            "test_loss": tally.mean_loss(),
-            "test_accuracy": tally.accuracy(),
+            "rows": judged.rows,
+            "test_loss": judged.loss,
+            "test_accuracy": judged.accuracy(),
             "classes": names,
             "confusion": confusion,
         })))?,
         Format::Text => {
+            let after = trained.steps.map_or(String::new(), |steps| {
+                format!(" after {} steps", number::count(steps))
+            });
+            let loss = judged.loss.map_or(String::new(), |loss| {
+                format!("loss {}, ", number::significant(loss, 4))
+            });
             let mut text = format!(
-                "{} after {} steps, on {} test rows of {}\nloss {}, accuracy {:.2}%\n\n",
+                "{}{after}, on {} test rows of {}\n{loss}accuracy {:.2}%\n\n",
                 trained.model,
-                number::count(trained.steps),
-                number::count(tally.rows),
+                number::count(judged.rows),
                 trained.data.test.name(),
-                number::significant(tally.mean_loss(), 4),
-                100.0 * tally.accuracy(),
+                100.0 * judged.accuracy(),
             );
             text.push_str(&by_class(&names, &confusion));
             output::data(&text)?;
@@ -56,15 +60,15 @@ pub(crate) fn evaluate(args: &Args) -> Result<Exit, Failure> {
 }
 
 /// How many rows of each class (outer) were taken for each class (inner).
-fn confusion(trained: &mut Trained) -> Vec<Vec<u64>> {
+fn confusion(trained: &mut Trained) -> Result<Vec<Vec<u64>>, Failure> {
     let classes = trained.data.test.classes();
-    let scores = trained.scores();
+    let scores = trained.scores()?;
     let mut counts = vec![vec![0; classes]; classes];
     let labels = trained.data.test.labels();
     for (row, label) in scores.chunks(classes).zip(labels.iter()) {
         counts[*label as usize][best(row)] += 1;
     }
-    counts
+    Ok(counts)
 }
 
 /// The class with the largest score; the first of equals.

@@ -25,7 +25,7 @@ pub(crate) struct Args {
 
 pub(crate) fn predict_batch(args: &Args) -> Result<Exit, Failure> {
     let mut trained = Trained::open(&args.trained, args.data.as_deref(), usable_cpus()?)?;
-    let scores = trained.scores();
+    let scores = trained.scores()?;
     let labels = trained.data.test.labels();
     let names = labels.names();
     let mut table = csv::Writer::from_writer(Vec::new());

@@ -11,6 +11,11 @@ pub(crate) fn paceline<S: AsRef<OsStr>>(dir: &Path, args: impl IntoIterator<Item
     #[expect(clippy::disallowed_methods, reason = "tests start the real binary")]
     let mut command = Command::new(env!("CARGO_BIN_EXE_paceline"));
     command.args(args).current_dir(dir).stdin(Stdio::null());
+    // Tests share what they parse with one another, not with the user.
+    command.env(
+        "PACELINE_CACHE",
+        concat!(env!("CARGO_TARGET_TMPDIR"), "/data"),
+    );
     command
 }
 

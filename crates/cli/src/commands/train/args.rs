@@ -1,5 +1,6 @@
 //! What a user may say about a training.
 
+use super::given::Given;
 use crate::commands::run::RecordArgs;
 use crate::quantity;
 use paceline_data::Holdout;
@@ -14,7 +15,7 @@ pub(crate) struct Args {
     #[arg(long)]
     pub(super) list: bool,
     #[command(flatten)]
-    pub(super) job: JobArgs,
+    pub(super) job: Given<JobArgs>,
     #[command(flatten)]
     pub(super) record: RecordArgs,
 }
@@ -22,7 +23,7 @@ pub(crate) struct Args {
 /// The training itself.
 #[derive(Debug, clap::Args)]
 pub(crate) struct JobArgs {
-    /// The model, such as softmax, mlp:128, lenet5 or lstm:128; --list shows all
+    /// The model, such as softmax, mlp:128, lenet5, lstm:128, svm-rbf or forest:100; --list shows all
     #[arg(value_name = "MODEL", required_unless_present = "list")]
     pub(super) model: Option<String>,
     /// The data: mnist, tweets, synthetic:…, a file or a directory

@@ -1,14 +1,14 @@
 //! A training that has been checked.
 
 use super::args::JobArgs;
-use super::defaults::Defaults;
+use super::data;
 use crate::failure::Failure;
 use anyhow::Context;
-use paceline_data::{DataSpec, Options, TextOptions};
+use paceline_data::{DataSpec, Options};
 use paceline_kernels::Kernels;
 use paceline_nets::{Model, ModelSpec};
 use paceline_train::{
-    Checkpoint, CheckpointSettings, Goal, Session, Settings, TensorFile, input_of,
+    Checkpoint, CheckpointSettings, Defaults, Goal, Session, Settings, TensorFile, input_of,
 };
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -34,20 +34,8 @@ impl Job {
         let model: ModelSpec = word.parse().map_err(|error| {
             Failure::user(error).hint("`paceline train --list` shows all models")
         })?;
-        let data: DataSpec = args
-            .data
-            .parse()
-            .map_err(|error| Failure::user(error).hint("`paceline train --list` shows the data"))?;
-        let text: TextOptions = args.text.parse().map_err(Failure::user)?;
-        let seed = args.seed.unwrap_or(1);
-        let mut options = Options {
-            seed,
-            text,
-            ..Options::default()
-        };
-        if let Some(test) = args.test {
-            options.holdout = test;
-        }
+        let (data, options) = data::wanted(args)?;
+        let seed = options.seed;
         let defaults = Defaults::of(&model);
         let threads = match args.threads {
             Some(threads) => threads.get(),
@@ -80,13 +68,7 @@ impl Job {
             evaluate_every: args.eval_every,
             checkpoint: None,
         };
-        let place = match (&args.checkpoint, run_dir) {
-            _ if args.no_checkpoint => None,
-            (Some(path), _) => Some(path.clone()),
-            (None, Some(dir)) => Some(dir.join(CHECKPOINT)),
-            (None, None) => None,
-        };
-        settings.checkpoint = place.map(|path| CheckpointSettings {
+        settings.checkpoint = checkpoint_place(args, run_dir).map(|path| CheckpointSettings {
             path,
             every: args.checkpoint_every,
             words: words(&model, args, &settings),
@@ -103,7 +85,7 @@ impl Job {
     /// Reads the data and builds the model, at its start or where a checkpoint
     /// stands.
     pub(super) fn open(self) -> Result<Session, Failure> {
-        let split = paceline_data::open(&self.data, &self.options).map_err(unreadable)?;
+        let split = data::read(&self.data, &self.options)?;
         let input = input_of(&split.train);
         let model: Arc<dyn Model> = self
             .model
@@ -125,6 +107,16 @@ impl Job {
 
     pub(super) fn settings(&self) -> &Settings {
         &self.settings
+    }
+}
+
+/// Where a checkpoint goes, if one is to be written.
+pub(super) fn checkpoint_place(args: &JobArgs, run_dir: Option<&Path>) -> Option<PathBuf> {
+    match (&args.checkpoint, run_dir) {
+        _ if args.no_checkpoint => None,
+        (Some(path), _) => Some(path.clone()),
+        (None, Some(dir)) => Some(dir.join(CHECKPOINT)),
+        (None, None) => None,
     }
 }
 

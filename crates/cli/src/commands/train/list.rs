@@ -5,10 +5,10 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output;
 use paceline_nets::ModelSpec;
-use paceline_train::{Optimizer, Schedule};
+use paceline_train::{ClassicSpec, Optimizer, Schedule};
 use serde_json::{Map, Value};
 
-const DATA: [(&str, &str); 5] = [
+const DATA: [(&str, &str); 6] = [
     (
         "mnist",
         "70,000 handwritten digits, 28×28, embedded; mnist:10000 for the first rows",
@@ -26,13 +26,17 @@ const DATA: [(&str, &str); 5] = [
         "the same, of which most features are zero",
     ),
     (
+        "synthetic:blobs,rows=N,classes=N",
+        "clouds of points, one for each class",
+    ),
+    (
         "a path",
         "IDX, CSV, LIBSVM, NumPy or text; a file or a directory",
     ),
 ];
 
 pub(super) fn list(format: Format) -> Result<Exit, Failure> {
-    let models: Vec<(&str, &str)> = ModelSpec::list().to_vec();
+    let models = [ModelSpec::list(), &ClassicSpec::LIST[..]].concat();
     let sections = [
         ("models", models.as_slice()),
         ("data", &DATA[..]),

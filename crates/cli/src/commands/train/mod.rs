@@ -5,7 +5,9 @@
 //! takes nothing with it.
 
 mod args;
-mod defaults;
+mod classic;
+mod data;
+mod given;
 mod job;
 mod list;
 mod reports;
@@ -19,6 +21,7 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 pub(crate) use args::Args;
 use clap::Parser;
+use classic::ClassicJob;
 use job::Job;
 pub(crate) use job::usable_cpus;
 use paceline_study::TRAINER;
@@ -62,7 +65,15 @@ pub(crate) fn check_command(argv: &[String]) -> Result<(), Failure> {
     }
     let line = Line::try_parse_from(&argv[1..])
         .map_err(|error| Failure::user(anyhow::anyhow!("{}", first_words(&error))))?;
-    Job::check(&line.args.job, None).map(drop)
+    checked_name(&line.args).map(drop)
+}
+
+/// Checks a training without reading data; gives its model's name.
+fn checked_name(args: &Args) -> Result<String, Failure> {
+    match ClassicJob::check(&args.job, None)? {
+        Some(job) => Ok(job.model.to_string()),
+        None => Job::check(&args.job, None).map(|job| job.model.to_string()),
+    }
 }
 
 /// What clap says, without its usage lines.
@@ -76,7 +87,7 @@ pub(crate) fn train(args: &Args) -> Result<Exit, Failure> {
     if args.list {
         return list::list(args.record.format);
     }
-    let job = Job::check(&args.job, None)?;
+    let name = checked_name(args)?;
     let mut command = vec![
         context::program()?.into_os_string(),
         OsString::from(TRAINER),
@@ -86,7 +97,7 @@ pub(crate) fn train(args: &Args) -> Result<Exit, Failure> {
     command.extend(std::env::args_os().skip(2));
     let profiled = Profiled {
         command,
-        title: format!("train-{}", job.model),
+        title: format!("train-{name}"),
         metrics: Vec::new(),
     };
     let finished = run::profile(&args.record, profiled, |screen, _| {

@@ -1,6 +1,7 @@
 //! The process that trains.
 
 use super::args::Args;
+use super::classic::ClassicJob;
 use super::job::Job;
 use super::reports::Reports;
 use crate::exit::Exit;
@@ -17,6 +18,9 @@ use std::sync::atomic::AtomicBool;
 /// Trains in this process, reporting to the recorder if there is one.
 pub(crate) fn trainer(args: &Args) -> Result<Exit, Failure> {
     let run_dir = variable("PACELINE_RUN_DIR");
+    if let Some(job) = ClassicJob::check(&args.job, run_dir.as_deref())? {
+        return job.run(Reports::open(variable("PACELINE_EVENTS").as_deref())?);
+    }
     let job = Job::check(&args.job, run_dir.as_deref())?;
     let stop = Arc::new(AtomicBool::new(false));
     for signal in [SIGHUP, SIGINT, SIGTERM] {
@@ -112,7 +116,7 @@ fn conclusion(outcome: &Outcome, rate: f64) -> String {
     }
 }
 
-fn plural(count: u64, noun: &str) -> String {
+pub(super) fn plural(count: u64, noun: &str) -> String {
     let ending = if count == 1 { "" } else { "s" };
     format!("{} {noun}{ending}", number::count(count))
 }

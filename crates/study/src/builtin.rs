@@ -239,6 +239,23 @@ impl RunValue {
     }
 }
 
+/// What the built-in trainer reports of a training, and many a command too: no
+/// slip of the pen for one of Paceline's own values.
+pub(crate) const USUAL_METRICS: &[&str] = &[
+    "loss",
+    "accuracy",
+    "test_loss",
+    "test_accuracy",
+    "train_s",
+    "epoch",
+    "steps",
+    "epochs_done",
+    "rows_trained",
+    "rows_per_s",
+    "reached",
+    "diverged",
+];
+
 const fn value(name: &'static str, describe: &'static str) -> RunValue {
     RunValue { name, describe }
 }

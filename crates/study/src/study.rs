@@ -1,6 +1,6 @@
 //! The checked study.
 
-use crate::builtin::{BuiltInFactor, RunValue};
+use crate::builtin::{BuiltInFactor, RunValue, USUAL_METRICS};
 use crate::design::Design;
 use crate::design_check;
 use crate::document::{Entry, Value};
@@ -510,6 +510,9 @@ fn check_inputs(
         }
         if names.is_known(name) {
             names.check_number(name, &read.place, &title, (&read.text, &span), problems);
+            continue;
+        }
+        if USUAL_METRICS.contains(&name) {
             continue;
         }
         let known = RunValue::ALL

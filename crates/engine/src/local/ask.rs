@@ -10,6 +10,14 @@ const MOST_BYTES: u64 = 64 << 20;
 /// What a program prints, if it is there and succeeds.
 #[must_use]
 pub fn output_of(program: &str, args: &[&str]) -> Option<Vec<u8>> {
+    answer_of(program, args)
+        .filter(|(code, _)| *code == 0)
+        .map(|(_, output)| output)
+}
+
+/// As [`output_of`], with the exit code whatever it is; nothing if the program
+/// cannot be started or was ended by a signal.
+pub fn answer_of(program: &str, args: &[&str]) -> Option<(i32, Vec<u8>)> {
     #[expect(
         clippy::disallowed_methods,
         reason = "the engine is where processes start"
@@ -28,7 +36,8 @@ pub fn output_of(program: &str, args: &[&str]) -> Option<Vec<u8>> {
         .take(MOST_BYTES)
         .read_to_end(&mut output);
     let status = child.wait().ok()?;
-    (status.success() && read.is_ok()).then_some(output)
+    read.ok()?;
+    Some((status.code()?, output))
 }
 
 /// The CPUs that this process, and so its children, may use.

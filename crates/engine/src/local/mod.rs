@@ -8,7 +8,7 @@ mod spawn;
 mod terminal;
 mod watch;
 
-pub use ask::{end_process, output_of, usable_cpus};
+pub use ask::{answer_of, end_process, output_of, usable_cpus};
 pub use spawn::find_program;
 pub use terminal::stop_own_job;
 

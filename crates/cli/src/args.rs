@@ -31,6 +31,12 @@ enum Command {
     /// Train in this process; what `train` and studies start.
     #[command(hide = true)]
     Trainer(Box<train::Args>),
+    /// Compute for a training's servers; what `trainer` starts.
+    #[command(hide = true)]
+    Worker(Box<train::MemberArgs>),
+    /// Hold a range of a training's parameters; what `trainer` starts.
+    #[command(hide = true)]
+    Server(Box<train::MemberArgs>),
     /// Say how good a trained model is, class by class.
     Eval(evaluate::Args),
     /// Write what a trained model says of each row.
@@ -76,6 +82,8 @@ impl Args {
             Command::Export(args) => export::export(&args),
             Command::Train(args) => train::train(&args),
             Command::Trainer(args) => train::trainer(&args),
+            Command::Worker(args) => train::worker(&args),
+            Command::Server(args) => train::server(&args),
             Command::Eval(args) => evaluate::evaluate(&args),
             Command::PredictBatch(args) => predict_batch::predict_batch(&args),
             Command::Analyze(args) => analyze::analyze(&args),

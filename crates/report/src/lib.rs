@@ -25,3 +25,4 @@ pub mod page;
 pub mod text;
 pub mod trace;
 pub mod verdict;
+pub mod workers;

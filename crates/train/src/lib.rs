@@ -6,6 +6,10 @@
 //! number of threads every result is the same to the last bit, also across a
 //! stop and a resume.
 //!
+//! [`ClusterSession`] is several workers, as threads that share memory or as
+//! processes ([`work`], [`serve`]) that a [`Crew`] starts. The rules by which they
+//! agree are those of `sync`, the connections those of `wire`.
+//!
 //! [`ClassicSpec`] names the models that are solved as a whole (support vector
 //! machines, exact logistic regression, random forests): they are fitted in one
 //! call and kept as a [`ClassicModel`].

@@ -9,6 +9,7 @@ use paceline_advise::diagnose::{Diagnosis, Node, diagnose};
 use paceline_model::NodeName;
 use paceline_records::{ReadTableError, Run};
 use paceline_report::verdict::{self, verdict};
+use paceline_report::workers::{self, workers};
 use std::path::PathBuf;
 
 #[derive(Debug, clap::Args)]
@@ -41,6 +42,7 @@ pub(crate) fn render(run: &Run, format: Format, page: &Page) -> Result<String, F
         .first()
         .map_or(1, |machine| machine.cpus_count);
     let nodes = diagnoses(run).map_err(Failure::record)?;
+    let crew = workers(&run.events().map_err(Failure::record)?);
     let run = verdict::Run {
         dir: run.dir(),
         state: run.state(),
@@ -49,8 +51,18 @@ pub(crate) fn render(run: &Run, format: Format, page: &Page) -> Result<String, F
         cpus: cpus as usize,
     };
     Ok(match format {
-        Format::Text => verdict(&run, page.width, page.style),
-        Format::Json => output::json(&verdict::json(&run)),
+        Format::Text => {
+            let table = workers::table(&crew, page.width, page.style);
+            let gap = if table.is_empty() { "" } else { "\n" };
+            verdict(&run, page.width, page.style) + gap + &table
+        }
+        Format::Json => {
+            let mut whole = verdict::json(&run);
+            if let (false, Some(keys)) = (crew.is_empty(), whole.as_object_mut()) {
+                keys.insert("workers".to_owned(), workers::json(&crew));
+            }
+            output::json(&whole)
+        }
     })
 }
 

@@ -1,7 +1,7 @@
 //! The controller: starts servers and workers, looks at snapshots, deals with
 //! losses and ends the training.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,9 +18,7 @@ use paceline_wire::{
 use super::account::Account;
 use super::conductor::{Conductor, Snapshot};
 use super::crew::{Crew, Fallen, Kill, Moment};
-use super::frames::{
-    AS_SOON_AS_MAY_BE, Caption, Meeting, NOBODY, NOTICE, SILENT, unpack, unpack_accounts,
-};
+use super::frames::{AS_SOON_AS_MAY_BE, Caption, Meeting, NOTICE, SILENT, unpack, unpack_accounts};
 use super::session::ClusterSession;
 use super::update::Span;
 use crate::clock::now;
@@ -75,6 +73,10 @@ struct Controller<'a> {
     began: Instant,
     /// The training is to end, for this reason, as soon as the servers can.
     ending: Option<(Ending, Instant)>,
+    /// Workers that fell silent.
+    silent: BTreeSet<u32>,
+    /// Who has ended and is not dealt with yet.
+    fallen: Vec<Fallen>,
     /// The last checkpoint, once one was needed.
     checkpoint: Option<PathBuf>,
     has_last_words: bool,
@@ -129,6 +131,8 @@ impl<'a> Controller<'a> {
             steps: session.progress.steps,
             began: now(),
             ending: None,
+            silent: BTreeSet::new(),
+            fallen: Vec::new(),
             checkpoint: None,
             has_last_words: false,
             session,
@@ -205,8 +209,29 @@ impl<'a> Controller<'a> {
         let credentials = self.meeting.credentials(Role::Controller, 0, 0);
         let address = &self.meeting.servers[server];
         let deadline = Deadline::after(LISTENS_WITHIN);
-        let connection: Connection = connect(address, &credentials, &self.meeting.wire, deadline)
-            .map_err(|source| TrainError::Unreached { server, source })?;
+        let connection: Connection = loop {
+            let soon = Deadline::after(GLANCE).or_sooner(deadline);
+            match connect(address, &credentials, &self.meeting.wire, soon) {
+                Ok(connection) => break connection,
+                Err(source) if deadline.has_passed() => {
+                    return Err(TrainError::Unreached { server, source });
+                }
+                Err(_) => {}
+            }
+            // One that cannot start is not waited for.
+            self.fallen.extend(self.crew.ended());
+            let fallen = self
+                .fallen
+                .iter()
+                .find(|fallen| (fallen.member.role, fallen.member.rank) == (Role::Server, rank));
+            if let Some(Fallen { member, how }) = fallen.cloned() {
+                return Err(TrainError::Falling {
+                    member,
+                    times: 1,
+                    how,
+                });
+            }
+        };
         let (reader, writer) = connection.split();
         self.readers[server] = Some(reader);
         self.writers[server] = Some(writer);
@@ -284,8 +309,11 @@ impl<'a> Controller<'a> {
                 if server == 0 {
                     conductor.watch.noticed(&text);
                 }
-                if header.start == SILENT && self.policy == OnWorkerLoss::Replace {
-                    self.end_member(Role::Worker, header.sender);
+                if header.start == SILENT {
+                    self.silent.insert(header.sender);
+                    if self.policy == OnWorkerLoss::Replace {
+                        self.end_member(Role::Worker, header.sender);
+                    }
                 }
             }
             (Kind::Roster, _) => {
@@ -295,15 +323,12 @@ impl<'a> Controller<'a> {
                     self.replace(worker, "a server asks for it", conductor)?;
                 }
             }
-            (Kind::Stop, _) => {
-                let how = "see the notices before this".to_owned();
-                return Err(if header.sender == NOBODY {
-                    TrainError::Deserted { how }
-                } else {
-                    TrainError::Lost {
-                        worker: header.sender,
-                        how,
-                    }
+            // A worker that left one server because another died is on its way
+            // back; one whose process has ended is dealt with there.
+            (Kind::Stop, _) if self.silent.contains(&header.sender) => {
+                return Err(TrainError::Lost {
+                    worker: header.sender,
+                    how: "it was silent for too long".to_owned(),
                 });
             }
             (Kind::Fault, _) => return Ok(News::Ends(Ending::Diverged)),
@@ -420,7 +445,8 @@ impl<'a> Controller<'a> {
 
     /// Looks at who has ended.
     fn look_after(&mut self, conductor: &mut Conductor<'_>) -> Result<(), TrainError> {
-        for Fallen { member, how } in self.crew.ended() {
+        self.fallen.extend(self.crew.ended());
+        for Fallen { member, how } in std::mem::take(&mut self.fallen) {
             let who = (member.role, member.rank);
             let Some(running) = self.running.get_mut(&who) else {
                 continue;
@@ -441,12 +467,23 @@ impl<'a> Controller<'a> {
                         how,
                     });
                 }
-                _ => conductor
-                    .watch
-                    .noticed(&format!("{member} has ended: {how}")),
+                (_, policy) => {
+                    conductor
+                        .watch
+                        .noticed(&format!("{member} has ended: {how}"));
+                    if policy == OnWorkerLoss::Continue && !self.has_workers() {
+                        return Err(TrainError::Deserted { how });
+                    }
+                }
             }
         }
         Ok(())
+    }
+
+    fn has_workers(&self) -> bool {
+        self.running
+            .iter()
+            .any(|((role, _), who)| *role == Role::Worker && who.is_alive)
     }
 
     fn replace(

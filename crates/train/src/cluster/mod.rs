@@ -6,6 +6,7 @@ mod controller;
 mod crew;
 mod frames;
 mod plan;
+mod reduce;
 mod round;
 mod rows;
 mod server;

@@ -26,6 +26,8 @@ pub(crate) struct Rounds {
     settings: Settings,
     compute: Compute,
     partition: Partition,
+    /// The gradient of a part of a share that is larger than a batch.
+    block: Update,
     local: Option<Local>,
 }
 
@@ -57,7 +59,8 @@ impl Rounds {
             workers,
             consistency,
             slowness: cluster.slowness(worker),
-            partition: Partition::new(settings.seed, data.rows(), workers, settings.batch_size),
+            partition: Partition::of(cluster, &settings, data.rows()),
+            block: Update::none(model.layout()),
             compute: Compute::new(model, settings.threads, settings.batch_size),
             data,
             settings,
@@ -94,10 +97,19 @@ impl Rounds {
         } else {
             share.rows.len()
         };
-        let tally = self
-            .compute
-            .gradient_of_share(&self.data, share.rows, batch_rows, parameters);
-        self.compute.sum_into(update);
+        let mut tally = Tally::default();
+        for (number, rows) in share.rows.chunks(self.settings.batch_size).enumerate() {
+            let found = self
+                .compute
+                .gradient_of_share(&self.data, rows, batch_rows, parameters);
+            tally.add(found);
+            if number == 0 {
+                self.compute.sum_into(update);
+            } else {
+                self.compute.sum_into(&mut self.block);
+                update.add(&self.block);
+            }
+        }
         if let Some(limit) = self.settings.clip {
             update.clip(limit, batch_rows as f64 / share.rows.len() as f64);
         }

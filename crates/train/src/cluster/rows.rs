@@ -3,6 +3,10 @@
 use std::ops::Range;
 
 use paceline_data::{epoch_order_into, shard};
+use paceline_sync::Strategy;
+
+use super::plan::Cluster;
+use crate::session::Settings;
 
 /// The partition of the training rows among workers.
 ///
@@ -40,6 +44,17 @@ impl Partition {
             epoch: None,
             order: Vec::new(),
         }
+    }
+
+    /// How a cluster divides `rows` rows. In a dataflow every worker computes on
+    /// all of its rows before the model changes.
+    pub(crate) fn of(cluster: &Cluster, settings: &Settings, rows: usize) -> Self {
+        let workers = cluster.workers.get() as usize;
+        let batch_size = match cluster.strategy {
+            Strategy::Dataflow => rows.div_ceil(workers).max(1),
+            _ => settings.batch_size,
+        };
+        Self::new(settings.seed, rows, workers, batch_size)
     }
 
     /// Iterations of an epoch.

@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 use paceline_data::Split;
 use paceline_kernels::AlignedBuffer;
 use paceline_nets::{Layout, Model};
-use paceline_sync::SettingsError;
+use paceline_sync::{SettingsError, Strategy};
 
 use super::account::Account;
 use super::conductor::{Conductor, Milestones, Snapshot};
@@ -14,6 +14,7 @@ use super::controller;
 use super::crew::{Crew, Kill};
 use super::frames::Meeting;
 use super::plan::Cluster;
+use super::reduce;
 use super::rows::Partition;
 use super::threads;
 use crate::checkpoint::{Checkpoint, Progress};
@@ -116,6 +117,9 @@ impl ClusterSession {
         let mut conductor = self.conductor(watch, milestones);
         let (ending, workers) = match conductor.is_done() {
             Some(ending) => (ending, Vec::new()),
+            None if self.cluster.strategy == Strategy::AllReduce => {
+                reduce::train(self, &mut conductor, milestones, stop)?
+            }
             None => threads::train(self, &mut conductor, milestones, stop)?,
         };
         let (outcome, last) = conductor.end(ending)?;
@@ -157,9 +161,8 @@ impl ClusterSession {
     }
 
     pub(crate) fn milestones(&self) -> Milestones {
-        let workers = self.cluster.workers.get() as usize;
         let rows = self.data.train.rows();
-        let partition = Partition::new(0, rows, workers, self.settings.batch_size);
+        let partition = Partition::of(&self.cluster, &self.settings, rows);
         Milestones::new(&self.settings, partition.iterations())
     }
 

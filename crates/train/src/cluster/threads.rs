@@ -46,7 +46,7 @@ pub(super) fn train(
             std::thread::Builder::new()
                 .name(format!("worker{worker}"))
                 .spawn_scoped(scope, move || {
-                    let mut guard = LeavesWithAll(hall);
+                    let _guard = LeavesWithAll(hall);
                     let rounds = Rounds::new(
                         worker,
                         Arc::clone(&session.model),
@@ -55,7 +55,6 @@ pub(super) fn train(
                         &session.cluster,
                     );
                     hall.work(worker, rounds, &snapshots);
-                    guard.disarm();
                 })
                 .expect("the system starts a thread");
         }
@@ -155,10 +154,6 @@ struct Desk {
 
 /// Ends the training if a worker's thread panics: others would wait for it.
 struct LeavesWithAll<'a, 'b>(&'a Hall<'b>);
-
-impl LeavesWithAll<'_, '_> {
-    fn disarm(&mut self) {}
-}
 
 impl Drop for LeavesWithAll<'_, '_> {
     fn drop(&mut self) {
@@ -635,7 +630,7 @@ impl<'a> Hall<'a> {
 }
 
 /// The optimizer's memory of all servers in one.
-pub(super) fn whole_optimizer(stores: &[impl std::ops::Deref<Target = Store>]) -> OptimizerState {
+fn whole_optimizer(stores: &[impl std::ops::Deref<Target = Store>]) -> OptimizerState {
     let first = stores[0].optimizer();
     if let [_] = stores {
         return first.clone();

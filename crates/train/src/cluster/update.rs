@@ -54,6 +54,37 @@ impl Update {
         }
     }
 
+    /// Adds another update of the same model.
+    pub(crate) fn add(&mut self, other: &Self) {
+        for (sum, value) in self.dense.iter_mut().zip(other.dense.iter()) {
+            *sum += value;
+        }
+        if other.rows.is_empty() {
+            return;
+        }
+        let stride = other.cells.len() / other.rows.len();
+        let (mut rows, mut cells) = (Vec::new(), Vec::new());
+        let (mut mine, mut theirs) = (0, 0);
+        while mine < self.rows.len() || theirs < other.rows.len() {
+            let own = self.rows.get(mine).copied().unwrap_or(u32::MAX);
+            let row = own.min(other.rows.get(theirs).copied().unwrap_or(u32::MAX));
+            rows.push(row);
+            let start = cells.len();
+            cells.resize(start + stride, 0.0);
+            let parts = [(&*self, &mut mine), (other, &mut theirs)];
+            for (part, place) in parts {
+                if part.rows.get(*place) == Some(&row) {
+                    let values = &part.cells[*place * stride..][..stride];
+                    for (sum, value) in cells[start..].iter_mut().zip(values) {
+                        *sum += value;
+                    }
+                    *place += 1;
+                }
+            }
+        }
+        (self.rows, self.cells) = (rows, cells);
+    }
+
     /// Shrinks the update to the norm `limit` if `scale` times its norm is
     /// larger.
     pub(crate) fn clip(&mut self, limit: f32, scale: f64) {
@@ -207,6 +238,19 @@ mod tests {
             found.extend_from_slice(part.cells);
         }
         assert_eq!(found, update.cells);
+    }
+
+    #[test]
+    fn updates_are_added_row_by_row() {
+        let mut sum = Update::none(&layout(true));
+        let mut other = sum.clone();
+        (sum.rows, sum.cells) = (vec![1, 5], vec![1.0, 1.0, 1.0, 5.0, 5.0, 5.0]);
+        (other.rows, other.cells) = (vec![0, 5], vec![2.0, 2.0, 2.0, 3.0, 3.0, 3.0]);
+        (sum.dense[3], other.dense[3]) = (1.0, 2.0);
+        sum.add(&other);
+        assert_eq!(sum.rows, [0, 1, 5]);
+        assert_eq!(sum.cells, [2.0, 2.0, 2.0, 1.0, 1.0, 1.0, 8.0, 8.0, 8.0]);
+        assert_eq!(sum.dense[3].to_bits(), 3.0_f32.to_bits());
     }
 
     #[test]

@@ -415,3 +415,142 @@ fn a_killed_server_goes_on_from_the_last_checkpoint() {
         }
     }
 }
+
+/// A generator for schedules of faults: Marsaglia's xorshift64.
+struct Chance(u64);
+
+impl Chance {
+    fn below(&mut self, limit: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 % limit
+    }
+}
+
+/// One run with random kills of workers and servers. Whatever the seed, it ends
+/// with all its steps done and its checkpoint readable (which `run` checks), or
+/// as the policy documents.
+fn campaign(seed: u64) {
+    let mut chance = Chance(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1);
+    let sync = ["bsp", "ssp:2", "async", "backup:1", "local:2"][chance.below(5) as usize];
+    let policy = ["replace", "continue", "fail"][chance.below(3) as usize];
+    let workers = 2 + chance.below(2) as u32;
+    let servers = 1 + chance.below(2) as u32;
+    let plan = Plan {
+        sync,
+        policy,
+        workers,
+        servers,
+        ..LONG
+    };
+    let kills: Vec<String> = (0..1 + chance.below(3))
+        .map(|_| {
+            let step = 10 * (1 + chance.below(15));
+            if chance.below(4) == 0 {
+                format!("server{}@step{step}", chance.below(u64::from(servers)))
+            } else {
+                // The first worker stays: without any, nobody goes on.
+                format!(
+                    "worker{}@step{step}",
+                    1 + chance.below(u64::from(workers) - 1)
+                )
+            }
+        })
+        .collect();
+    let words: Vec<&str> = kills.iter().map(String::as_str).collect();
+    let story = format!("seed {seed}: {sync}, {policy}, {workers} workers, {kills:?}");
+    match run(&plan, &words).outcome {
+        Ok(found) => assert_eq!(found.outcome.ending, Ending::Steps, "{story}"),
+        Err(TrainError::Lost { .. }) => {
+            let killed = kills.iter().any(|kill| kill.starts_with("worker"));
+            assert!(policy == "fail" && killed, "{story}");
+        }
+        Err(error) => panic!("{story}: {error}"),
+    }
+}
+
+#[test]
+fn ten_trainings_with_random_kills_end_in_their_documented_state() {
+    for seed in 0..10 {
+        campaign(seed);
+    }
+}
+
+#[test]
+#[ignore = "takes minutes: the campaign in full"]
+fn a_hundred_trainings_with_random_kills_end_in_their_documented_state() {
+    for seed in 0..100 {
+        campaign(seed);
+    }
+}
+
+/// Disturbs the first server as soon as the training evaluates.
+struct Disturbing<'a> {
+    told: Told,
+    server: &'a Path,
+    strangers: Vec<std::os::unix::net::UnixStream>,
+}
+
+impl Watch for Disturbing<'_> {
+    fn progressed(&mut self, _: &ProgressReport) {}
+
+    fn evaluated(&mut self, evaluation: &Evaluation) {
+        for bytes in [&b""[..], b"GET / HTTP/1.0\r\n\r\n", &[0xff; 4096]] {
+            let mut stranger =
+                std::os::unix::net::UnixStream::connect(self.server).expect("a server listens");
+            // It may be shown the door before it has said everything.
+            let _ = stranger.write_all(bytes);
+            self.strangers.push(stranger);
+        }
+        let wrong = paceline_wire::Credentials {
+            me: Member {
+                role: Role::Worker,
+                rank: 0,
+                incarnation: 7,
+            },
+            token: Token::random().expect("a token"),
+            security: Security::Plain,
+        };
+        let refused = paceline_wire::connect(
+            &Address::Unix(self.server.to_owned()),
+            &wrong,
+            &Default::default(),
+            paceline_wire::Deadline::after(Duration::from_secs(10)),
+        );
+        assert!(refused.is_err(), "a wrong token must not be let in");
+        self.told.evaluated(evaluation);
+    }
+}
+
+#[test]
+fn strangers_do_not_disturb_a_training() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("model.safetensors");
+    let token = Token::random().unwrap();
+    let mut session = PLAN.session(&path, None);
+    let mut crew = Children {
+        plan: PLAN,
+        dir: dir.path().to_owned(),
+        token: token.clone(),
+        running: Vec::new(),
+    };
+    let mut watch = Disturbing {
+        told: Told::default(),
+        server: &dir.path().join("sockets/server0"),
+        strangers: Vec::new(),
+    };
+    let meeting = meeting(dir.path(), PLAN.servers, token);
+    let found = session
+        .run_on_processes(
+            &meeting,
+            &mut crew,
+            &[],
+            &mut watch,
+            &AtomicBool::new(false),
+        )
+        .unwrap();
+    assert_eq!(found.outcome.ending, Ending::Steps);
+    assert_eq!(watch.told.evaluations.len(), 3);
+    assert!(bits(session.parameters()) == on_threads_instead(&PLAN));
+}

@@ -195,7 +195,7 @@ fn training_ends_at_the_loss_that_was_asked_for() {
 #[test]
 fn a_training_that_diverges_ends_and_says_so() {
     let data = blobs();
-    for sync in ["bsp", "async"] {
+    for sync in ["bsp", "async", "allreduce"] {
         let mut settings = settings("sgd", 50);
         settings.rate = 1e20;
         let mut session =
@@ -209,7 +209,7 @@ fn a_training_that_diverges_ends_and_says_so() {
 #[test]
 fn a_training_stops_when_asked() {
     let data = blobs();
-    for sync in ["bsp", "ssp:2", "async"] {
+    for sync in ["bsp", "ssp:2", "async", "allreduce"] {
         let mut session = ClusterSession::new(
             network(&data),
             data.clone(),
@@ -221,5 +221,57 @@ fn a_training_stops_when_asked() {
             .run_on_threads(&mut Heard::default(), &AtomicBool::new(true))
             .unwrap();
         assert_eq!(found.outcome.ending, Ending::Interrupted, "{sync}");
+    }
+}
+
+#[test]
+fn a_dataflow_takes_one_step_per_pass_over_all_rows() {
+    let data = blobs();
+    let mut settings = settings("momentum", 60);
+    settings.rate = 0.1;
+    let rows = data.train.rows() as u64;
+    let mut session = ClusterSession::new(
+        network(&data),
+        data.clone(),
+        settings.clone(),
+        cluster(3, 1, "dataflow"),
+    )
+    .unwrap();
+    let mut heard = Heard::default();
+    let found = on_threads(&mut session, &mut heard);
+    assert_eq!(found.outcome.progress.steps, 60);
+    assert_eq!(heard.0[0].train.rows, rows);
+    // The same as one worker whose batch is everything, up to the order in
+    // which floats are added.
+    settings.batch_size = data.train.rows();
+    let mut single = paceline_train::Session::new(network(&data), data.clone(), settings);
+    single
+        .run(&mut Heard::default(), &AtomicBool::new(false))
+        .unwrap();
+    let pairs = session.parameters().iter().zip(single.parameters());
+    let apart = pairs
+        .map(|(one, other)| (one - other).abs())
+        .fold(0.0, f32::max);
+    assert!(apart < 1e-3, "{apart}");
+}
+
+#[test]
+fn workers_that_sum_among_themselves_end_with_the_bits_of_a_server() {
+    let data = blobs();
+    let (rows, table) = sparse();
+    let cases = [(network(&data), data), (table, rows)];
+    for (model, data) in cases {
+        let train = |sync| {
+            let settings = settings("adam", 3);
+            let plan = cluster(3, 1, sync);
+            let mut session =
+                ClusterSession::new(model.clone(), data.clone(), settings, plan).unwrap();
+            let mut heard = Heard::default();
+            let found = on_threads(&mut session, &mut heard);
+            assert_eq!(found.outcome.ending, Ending::Epochs);
+            assert_eq!(heard.0.len(), 3);
+            bits(session.parameters())
+        };
+        assert!(train("allreduce") == train("bsp"));
     }
 }

@@ -1,5 +1,6 @@
 //! What a user may say about a training.
 
+use super::distributed::ClusterArgs;
 use super::given::Given;
 use crate::commands::run::RecordArgs;
 use crate::quantity;
@@ -90,6 +91,8 @@ pub(crate) struct JobArgs {
     /// Go on where the checkpoint of a run, or a checkpoint file, stands
     #[arg(long, value_name = "RUN|FILE")]
     pub(super) resume: Option<PathBuf>,
+    #[command(flatten)]
+    pub(super) cluster: ClusterArgs,
 }
 
 fn positive(text: &str) -> Result<f64, String> {

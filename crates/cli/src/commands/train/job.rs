@@ -2,13 +2,14 @@
 
 use super::args::JobArgs;
 use super::data;
+use super::distributed::Plan;
 use crate::failure::Failure;
 use anyhow::Context;
 use paceline_data::{DataSpec, Options};
 use paceline_kernels::Kernels;
 use paceline_nets::{Model, ModelSpec};
 use paceline_train::{
-    Checkpoint, CheckpointSettings, Defaults, Goal, Session, Settings, TensorFile, input_of,
+    Checkpoint, CheckpointSettings, ClusterSession, Defaults, Goal, Session, Settings, TensorFile, input_of,
 };
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -24,6 +25,15 @@ pub(crate) struct Job {
     options: Options,
     settings: Settings,
     resume: Option<PathBuf>,
+    plan: Option<Plan>,
+}
+
+/// A training that is ready to begin.
+pub(super) enum Opened {
+    /// With one worker.
+    Single(Box<Session>),
+    /// With several.
+    Several(Box<ClusterSession>, Plan),
 }
 
 impl Job {
@@ -37,9 +47,13 @@ impl Job {
         let (data, options) = data::wanted(args)?;
         let seed = options.seed;
         let defaults = Defaults::of(&model);
+        let plan = args.cluster.check()?;
         let threads = match args.threads {
             Some(threads) => threads.get(),
-            None => usable_cpus()?,
+            None => match &plan {
+                Some(plan) => (usable_cpus()? / plan.cluster.workers.get() as usize).max(1),
+                None => usable_cpus()?,
+            },
         };
         let is_bounded = args.epochs.is_some() || args.steps.is_some() || args.time.is_some();
         let goal = Goal {
@@ -71,7 +85,7 @@ impl Job {
         settings.checkpoint = checkpoint_place(args, run_dir).map(|path| CheckpointSettings {
             path,
             every: args.checkpoint_every,
-            words: words(&model, args, &settings),
+            words: words(&model, args, &settings, plan.as_ref()),
         });
         Ok(Self {
             model,
@@ -79,12 +93,13 @@ impl Job {
             options,
             settings,
             resume: args.resume.clone(),
+            plan,
         })
     }
 
     /// Reads the data and builds the model, at its start or where a checkpoint
     /// stands.
-    pub(super) fn open(self) -> Result<Session, Failure> {
+    pub(super) fn open(self) -> Result<Opened, Failure> {
         let split = data::read(&self.data, &self.options)?;
         let input = input_of(&split.train);
         let model: Arc<dyn Model> = self
@@ -95,14 +110,48 @@ impl Job {
             })?
             .into();
         let Some(from) = self.resume else {
-            return Ok(Session::new(model, split, self.settings));
+            return match self.plan {
+                None => Ok(Opened::Single(Box::new(Session::new(
+                    model,
+                    split,
+                    self.settings,
+                )))),
+                Some(plan) => {
+                    let cluster = plan.cluster.clone();
+                    ClusterSession::new(model, split, self.settings, cluster)
+                        .map(|session| Opened::Several(Box::new(session), plan))
+                        .map_err(Failure::user)
+                }
+            };
         };
         let path = checkpoint_of(&from);
         let file = TensorFile::read(&path).map_err(Failure::record)?;
         agree(&file, &self.model, &self.settings, &path)?;
         let checkpoint =
             Checkpoint::from_file(model.layout(), file, &path).map_err(Failure::record)?;
-        Ok(Session::resume(model, split, self.settings, checkpoint))
+        match self.plan {
+            None => Ok(Opened::Single(Box::new(Session::resume(
+                model,
+                split,
+                self.settings,
+                checkpoint,
+            )))),
+            Some(plan) => {
+                let cluster = plan.cluster.clone();
+                ClusterSession::resume(model, split, self.settings, cluster, checkpoint)
+                    .map(|session| Opened::Several(Box::new(session), plan))
+                    .map_err(Failure::user)
+            }
+        }
+    }
+
+    /// Goes on from a checkpoint of this very training.
+    pub(super) fn resume_from(&mut self, checkpoint: PathBuf) {
+        self.resume = Some(checkpoint);
+    }
+
+    pub(super) fn plan(&self) -> Option<&Plan> {
+        self.plan.as_ref()
     }
 
     pub(super) fn settings(&self) -> &Settings {
@@ -129,7 +178,12 @@ pub(crate) fn checkpoint_of(named: &Path) -> PathBuf {
 }
 
 /// What a checkpoint says of its own making: every option under its name.
-fn words(model: &ModelSpec, args: &JobArgs, settings: &Settings) -> BTreeMap<String, String> {
+fn words(
+    model: &ModelSpec,
+    args: &JobArgs,
+    settings: &Settings,
+    plan: Option<&Plan>,
+) -> BTreeMap<String, String> {
     let option = |value: Option<String>| value.unwrap_or_else(|| "none".to_owned());
     [
         ("model", model.to_string()),
@@ -145,6 +199,7 @@ fn words(model: &ModelSpec, args: &JobArgs, settings: &Settings) -> BTreeMap<Str
         ("clip", option(settings.clip.map(|clip| clip.to_string()))),
     ]
     .into_iter()
+    .chain(plan.map(Plan::words).into_iter().flatten())
     .map(|(key, value)| (key.to_owned(), value))
     .collect()
 }

@@ -7,9 +7,12 @@
 mod args;
 mod classic;
 mod data;
+mod distributed;
 mod given;
 mod job;
 mod list;
+mod member;
+mod members;
 mod reports;
 mod status;
 mod trained;
@@ -20,6 +23,7 @@ use crate::context;
 use crate::exit::Exit;
 use crate::failure::Failure;
 pub(crate) use args::Args;
+pub(crate) use member::{MemberArgs, server, worker};
 use clap::Parser;
 use classic::ClassicJob;
 use job::Job;
@@ -53,6 +57,16 @@ pub(crate) const OPTIONS: &[&str] = &[
     "checkpoint",
     "checkpoint_every",
     "no_checkpoint",
+    "workers",
+    "servers",
+    "sync",
+    "spawn",
+    "slow",
+    "on_worker_loss",
+    "failure_timeout",
+    "delay",
+    "bandwidth",
+    "kill",
 ];
 
 /// Checks a trainer's command of a study as the trainer will.

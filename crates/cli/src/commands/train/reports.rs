@@ -2,7 +2,7 @@
 
 use crate::failure::Failure;
 use anyhow::Context;
-use paceline_train::{Evaluation, Metric, ProgressReport};
+use paceline_train::{Account, Evaluation, Metric, ProgressReport};
 use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::path::Path;
@@ -79,6 +79,41 @@ impl Reports {
         }
         line.push_str("}\n");
         self.send(line);
+    }
+
+    /// What each worker has done so far, by number.
+    pub(super) fn workers(&self, accounts: &[Account]) {
+        for (worker, account) in accounts.iter().enumerate() {
+            let mut line = format!(
+                "{{\"worker\": {worker}, \"iterations\": {}, \"rows\": {}, \"computing_s\": {:.6}, \
+                 \"waiting_s\": {:.6}, \"sending_s\": {:.6}, \"receiving_s\": {:.6}, \
+                 \"wait_share\": {:.4}, \"sent_bytes\": {}, \"received_bytes\": {}, \
+                 \"staleness_mean\": {:.4}, \"staleness_max\": {}, \"dropped\": {}, \"restarts\": {}",
+                account.iterations,
+                account.rows,
+                account.computing.as_secs_f64(),
+                account.waiting.as_secs_f64(),
+                account.sending.as_secs_f64(),
+                account.receiving.as_secs_f64(),
+                account.wait_share(),
+                account.bytes_sent,
+                account.bytes_received,
+                account.mean_staleness(),
+                account.staleness_most,
+                account.dropped,
+                account.restarts,
+            );
+            for (other, waited) in account.waited_for.iter().enumerate() {
+                if other != worker {
+                    line.push_str(&format!(
+                        ", \"waited_for_worker{other}_s\": {:.6}",
+                        waited.as_secs_f64()
+                    ));
+                }
+            }
+            line.push_str("}\n");
+            self.send(line);
+        }
     }
 
     /// Numbers of the training as a whole.

@@ -2,18 +2,21 @@
 
 use super::args::Args;
 use super::classic::ClassicJob;
-use super::job::Job;
+use super::distributed::Spawn;
+use super::job::{Job, Opened};
+use super::members::Members;
 use super::reports::Reports;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output;
 use anyhow::Context;
 use paceline_report::number;
-use paceline_train::{Ending, Evaluation, Outcome, ProgressReport, Watch};
+use paceline_train::{Account, Ending, Evaluation, Outcome, ProgressReport, Watch};
 use signal_hook::consts::signal::{SIGHUP, SIGINT, SIGTERM};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 /// Trains in this process, reporting to the recorder if there is one.
 pub(crate) fn trainer(args: &Args) -> Result<Exit, Failure> {
@@ -33,14 +36,42 @@ pub(crate) fn trainer(args: &Args) -> Result<Exit, Failure> {
     let title = format!("{} on {}", job.model, job.data);
     let (threads, batch_size) = (job.settings().threads, job.settings().batch_size);
     let rate = job.settings().rate;
-    let mut session = job.open()?;
+    let crew = job.plan().map(|plan| {
+        let cluster = &plan.cluster;
+        format!(
+            "{} under {}, each with ",
+            plural(u64::from(cluster.workers.get()), "worker"),
+            cluster.strategy
+        )
+    });
+    let opened = job.open()?;
     reports.phase("train");
     output::data(&format!(
-        "{title}: batches of {batch_size} on {}\n",
+        "{title}: {}batches of {batch_size} on {}\n",
+        crew.unwrap_or_default(),
         plural(threads as u64, "thread")
     ))?;
-    let mut told = Told { reports };
-    let outcome = session.run(&mut told, &stop).map_err(Failure::world)?;
+    let mut told = Told {
+        reports,
+        workers_told: Duration::ZERO,
+        elapsed: Duration::ZERO,
+    };
+    let outcome = match opened {
+        Opened::Single(mut session) => session.run(&mut told, &stop).map_err(Failure::world)?,
+        Opened::Several(mut session, plan) => {
+            let found = match plan.spawn {
+                Spawn::Threads => session.run_on_threads(&mut told, &stop),
+                Spawn::Processes => {
+                    let mut members = Members::new(&plan)?;
+                    let meeting = members.meeting();
+                    session.run_on_processes(&meeting, &mut members, &plan.kills, &mut told, &stop)
+                }
+            };
+            let found = found.map_err(Failure::world)?;
+            told.reports.workers(&found.workers);
+            found.outcome
+        }
+    };
     told.reports.summary(&summary(&outcome));
     told.reports.close()?;
     output::data(&format!("{}\n", conclusion(&outcome, rate)))?;
@@ -54,11 +85,31 @@ pub(crate) fn trainer(args: &Args) -> Result<Exit, Failure> {
 /// Passes everything on to the recorder, and evaluations to the log.
 struct Told {
     reports: Reports,
+    /// When workers were last told of.
+    workers_told: Duration,
+    elapsed: Duration,
 }
+
+/// How often the record hears of each worker: often enough for a curve, seldom
+/// enough for a training of days.
+const WORKERS_EVERY: Duration = Duration::from_secs(1);
 
 impl Watch for Told {
     fn progressed(&mut self, report: &ProgressReport) {
+        self.elapsed = report.elapsed;
         self.reports.progress(report);
+    }
+
+    fn noticed(&mut self, notice: &str) {
+        // As with evaluations: the log is a courtesy.
+        let _ = output::data(&format!("notice: {notice}\n"));
+    }
+
+    fn workers(&mut self, accounts: &[Account]) {
+        if self.elapsed.saturating_sub(self.workers_told) >= WORKERS_EVERY {
+            self.workers_told = self.elapsed;
+            self.reports.workers(accounts);
+        }
     }
 
     fn evaluated(&mut self, found: &Evaluation) {
@@ -122,6 +173,6 @@ pub(super) fn plural(count: u64, noun: &str) -> String {
 }
 
 #[expect(clippy::disallowed_methods, reason = "the cli reads the environment")]
-fn variable(name: &str) -> Option<PathBuf> {
+pub(super) fn variable(name: &str) -> Option<PathBuf> {
     std::env::var_os(name).map(PathBuf::from)
 }

@@ -1,12 +1,13 @@
 //! What the user typed.
 
 use crate::commands::{
-    analyze, design, doctor, evaluate, export, ls, pick, predict, predict_batch, queue, report, run,
-    show, size, study, train, tune,
+    analyze, design, doctor, evaluate, export, ls, pick, predict, predict_batch, queue, quickstart,
+    report, run, show, size, study, train, tune,
 };
 use crate::exit::Exit;
 use crate::failure::Failure;
 use clap::{Parser, Subcommand, ValueEnum};
+use std::ffi::OsString;
 
 /// Profiles, designs, runs, explains and tunes distributed model training.
 #[derive(Debug, Parser)]
@@ -18,6 +19,8 @@ pub(crate) struct Args {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    /// The whole story in about a minute, on data inside the program.
+    Quickstart(quickstart::Args),
     /// Profile one command: where does its time go?
     Run(run::Args),
     /// Print a run again, from its record alone.
@@ -74,13 +77,15 @@ pub(crate) enum Format {
 }
 
 impl Args {
-    pub(crate) fn run(self) -> Result<Exit, Failure> {
+    /// Carries the command out. `words` are those after the program's name.
+    pub(crate) fn run(self, words: &[OsString]) -> Result<Exit, Failure> {
         match self.command {
+            Command::Quickstart(args) => quickstart::quickstart(&args),
             Command::Run(args) => run::run(args),
             Command::Show(args) => show::show(&args),
             Command::Ls(args) => ls::ls(&args),
             Command::Export(args) => export::export(&args),
-            Command::Train(args) => train::train(&args),
+            Command::Train(args) => train::train(&args, &words[1..]),
             Command::Trainer(args) => train::trainer(&args),
             Command::Worker(args) => train::worker(&args),
             Command::Server(args) => train::server(&args),

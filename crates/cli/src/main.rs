@@ -15,11 +15,13 @@ mod study_file;
 mod tui;
 
 use clap::Parser;
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let args = args::Args::parse();
-    match args.run() {
+    let words: Vec<OsString> = std::env::args_os().skip(1).collect();
+    match args.run(&words) {
         Ok(exit) => exit.into(),
         Err(failure) => failure.report(),
     }

@@ -10,6 +10,7 @@ pub(crate) mod pick;
 pub(crate) mod predict;
 pub(crate) mod predict_batch;
 pub(crate) mod queue;
+pub(crate) mod quickstart;
 pub(crate) mod report;
 pub(crate) mod run;
 mod runs_table;

@@ -9,7 +9,8 @@ use paceline_data::{DataSpec, Options};
 use paceline_kernels::Kernels;
 use paceline_nets::{Model, ModelSpec};
 use paceline_train::{
-    Checkpoint, CheckpointSettings, ClusterSession, Defaults, Goal, Session, Settings, TensorFile, input_of,
+    Checkpoint, CheckpointSettings, ClusterSession, Defaults, Goal, Session, Settings, TensorFile,
+    input_of,
 };
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -23,11 +23,11 @@ use crate::context;
 use crate::exit::Exit;
 use crate::failure::Failure;
 pub(crate) use args::Args;
-pub(crate) use member::{MemberArgs, server, worker};
 use clap::Parser;
 use classic::ClassicJob;
 use job::Job;
 pub(crate) use job::usable_cpus;
+pub(crate) use member::{MemberArgs, server, worker};
 use paceline_study::TRAINER;
 use status::TrainingStatus;
 use std::ffi::OsString;
@@ -97,7 +97,8 @@ fn first_words(error: &clap::Error) -> String {
     sentence.trim_start_matches("error: ").to_owned()
 }
 
-pub(crate) fn train(args: &Args) -> Result<Exit, Failure> {
+/// `words` are what the user typed after `train`.
+pub(crate) fn train(args: &Args, words: &[OsString]) -> Result<Exit, Failure> {
     if args.list {
         return list::list(args.record.format);
     }
@@ -108,7 +109,7 @@ pub(crate) fn train(args: &Args) -> Result<Exit, Failure> {
     ];
     // What follows `train` is the trainer's too: it passes over what is the
     // recorder's business.
-    command.extend(std::env::args_os().skip(2));
+    command.extend(words.iter().cloned());
     let profiled = Profiled {
         command,
         title: format!("train-{name}"),

@@ -96,7 +96,6 @@ fn tweets(text: &str, accuracy: impl Fn(Split) -> f64) -> (f64, f64) {
         sum += accuracy(data);
     }
     let (mean, majority) = (sum / 5.0, majority / 5.0);
-    eprintln!("mean of five folds {mean:.4}, larger class {majority:.4}");
     (mean, majority)
 }
 

@@ -8,7 +8,8 @@ Draws five jobs (CPUs, jobs at a time, deadline), lets `paceline pick` choose th
 batch size of each from the study's runs alone, then runs each job with every
 batch size. The naive scheduler of the paper draws its batch size uniformly, so
 its expected result is the mean over the batch sizes. Words behind the study set
-options of the job. Uses the standard library only.
+options of the job, or other keys of job.toml (`design.replicates=1`). Uses the
+standard library only.
 """
 
 import csv
@@ -60,7 +61,8 @@ def ran(number, job, words):
     out = f"courier-job{number}.study"
     fixed = [f"fixed.{name}={job[name]}" for name in ("cpus", "concurrency")]
     command = ["paceline", "study", "run", str(HERE / "job.toml"), "--quiet", "--out", out]
-    subprocess.run(command + fixed + [f"job.{word}" for word in words], check=True)
+    options = [word if "." in word.split("=")[0] else f"job.{word}" for word in words]
+    subprocess.run(command + fixed + options, check=True)
     results = {}
     for batch in sorted({int(row["batch_size"]) for row in rows(out)}):
         of = [row for row in rows(out) if int(row["batch_size"]) == batch]

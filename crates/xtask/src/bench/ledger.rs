@@ -8,7 +8,7 @@ use serde_json::Value;
 pub(crate) struct Ledger {
     entries: Vec<Entry>,
     /// Peers with their versions, as they name themselves.
-    pub(crate) peers: Vec<String>,
+    peers: Vec<String>,
     /// Who could not be measured, and why.
     pub(crate) absent: Vec<String>,
 }
@@ -99,6 +99,14 @@ impl Ledger {
             println!("{line}");
             self.absent.push(line);
         }
+    }
+
+    /// The peers that were measured, in words.
+    pub(crate) fn who(&self) -> String {
+        if self.peers.is_empty() {
+            return "no peers".to_owned();
+        }
+        self.peers.join(", ")
     }
 
     /// The best of a side at a task.

@@ -137,11 +137,10 @@ fn own(ledger: &mut Ledger, options: Options) {
             let words = cluster(task.model, task.data, BATCH, &workers, (sync, spawn));
             match trainer::rate(&words, options.seconds()) {
                 Ok(found) => ledger.take_own(task.name, way, found),
+                // What is refused for one model is refused for all.
                 Err(error) => {
-                    ledger.miss(
-                        &format!("Paceline, {way}, {}", task.name),
-                        &format!("{error:#}"),
-                    );
+                    ledger.miss(&format!("Paceline, {way}"), &format!("{error:#}"));
+                    break;
                 }
             }
         }
@@ -208,7 +207,7 @@ fn page(ledger: &Ledger) -> String {
             judged(1),
         ]);
     }
-    let who = ledger.peers.join(", ");
+    let who = ledger.who();
     let absent = ledger.absent.join("\n");
     format!(
         "### Models between processes\n\n{WORKERS} workers of one thread, batches of {BATCH} rows \

@@ -133,7 +133,7 @@ fn page(ledger: &Ledger) -> String {
             objective(peer),
         ]);
     }
-    let who = ledger.peers.join(", ");
+    let who = ledger.who();
     let absent = ledger.absent.join("\n");
     format!(
         "### Support vector machines and forests\n\nOn MNIST, tested on its 10,000 test images; \

@@ -227,7 +227,7 @@ fn page(ledger: &Ledger, peak: &Peak) -> String {
             format!("{:.1}", own.rate * network.bytes / 1e9),
         ]);
     }
-    let who = ledger.peers.join(", ");
+    let who = ledger.who();
     let absent = ledger.absent.join("\n");
     format!(
         "### Networks\n\n{THREADS} threads, float32, SGD; {who}. A peer's figure is the best of its \

@@ -58,6 +58,7 @@ struct Controller<'a> {
     meeting: &'a Meeting,
     crew: &'a mut dyn Crew,
     policy: OnWorkerLoss,
+    gathers: bool,
     kills: Vec<Kill>,
     spans: Vec<Span>,
     readers: Vec<Option<ReadHalf>>,
@@ -119,6 +120,7 @@ impl<'a> Controller<'a> {
                 .cluster
                 .on_worker_loss
                 .unwrap_or(OnWorkerLoss::usual_for(consistency)),
+            gathers: consistency.gathers(),
             kills: kills.to_vec(),
             spans: Span::cut(session.model.layout(), count),
             readers: (0..count).map(|_| None).collect(),
@@ -292,12 +294,7 @@ impl<'a> Controller<'a> {
                 // The rows are told by every server; the first speaks for all.
                 if server == 0 {
                     self.assembly(header.clock).caption = caption;
-                    if self.ending.is_some() && caption.is_some_and(|said| said.due.end) {
-                        let there = Header::new(Kind::Checkpoint).clock(header.clock);
-                        for other in 1..self.writers.len() {
-                            self.say(other, &there);
-                        }
-                    }
+                    self.have_others_follow(header.clock, caption);
                 }
             }
             (Kind::Parameters | Kind::Checkpoint, Payload::Dense(values)) => {
@@ -335,6 +332,21 @@ impl<'a> Controller<'a> {
             _ => {}
         }
         Ok(News::Nothing)
+    }
+
+    /// The first server shows step `steps`: where the others do not know, they
+    /// are told.
+    fn have_others_follow(&mut self, steps: u64, caption: Option<Caption>) {
+        let ends = caption.is_some_and(|said| said.due.end);
+        let kind = match (ends, self.gathers) {
+            (true, true) if self.ending.is_some() => Kind::Checkpoint,
+            (_, true) => return,
+            (true, false) => Kind::Checkpoint,
+            (false, false) => Kind::Clock,
+        };
+        for other in 1..self.writers.len() {
+            self.say(other, &Header::new(kind).clock(steps));
+        }
     }
 
     fn note(&mut self, numbers: &[u64]) {
@@ -387,13 +399,12 @@ impl<'a> Controller<'a> {
             assembly.complete[server] = true;
             let is_complete = assembly.complete.iter().all(|part| *part);
             let is_old = self.heard.is_some_and(|heard| header.clock <= heard);
-            if is_complete {
-                return News::Snapshot(header.clock);
-            }
-            if is_old {
+            if is_old && self.gathers {
                 // A server that was started anew repeats what was looked at.
                 self.assemblies.remove(&header.clock);
                 self.say(server, &Header::new(Kind::Saved).clock(header.clock));
+            } else if is_complete {
+                return News::Snapshot(header.clock);
             }
         }
         News::Nothing
@@ -471,8 +482,11 @@ impl<'a> Controller<'a> {
                     conductor
                         .watch
                         .noticed(&format!("{member} has ended: {how}"));
-                    if policy == OnWorkerLoss::Continue && !self.has_workers() {
-                        return Err(TrainError::Deserted { how });
+                    if policy == OnWorkerLoss::Continue {
+                        if !self.has_workers() {
+                            return Err(TrainError::Deserted { how });
+                        }
+                        self.say_all(&Header::new(Kind::Leave).sender(member.rank));
                     }
                 }
             }
@@ -532,9 +546,24 @@ impl<'a> Controller<'a> {
             "server{rank} goes on from step {kept}: its part of {lost} steps is computed again"
         ));
         self.meet(rank)?;
-        // What it had not delivered never comes; the others must not wait.
-        self.assemblies.clear();
-        self.say_all(&Header::new(Kind::Saved));
+        if self.policy == OnWorkerLoss::Continue {
+            let gone: Vec<u32> = self
+                .running
+                .iter()
+                .filter(|((role, _), who)| *role == Role::Worker && !who.is_alive)
+                .map(|((_, worker), _)| *worker)
+                .collect();
+            for worker in gone {
+                let header = Header::new(Kind::Leave).sender(worker);
+                self.say(rank as usize, &header);
+            }
+        }
+        if !self.gathers {
+            // What it had not delivered never comes; the first must not wait.
+            // Synchronous servers come to the same step again.
+            self.assemblies.clear();
+            self.say(0, &Header::new(Kind::Saved));
+        }
         Ok(())
     }
 

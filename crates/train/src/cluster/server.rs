@@ -261,12 +261,19 @@ impl<'a> Server<'a> {
                 self.end_at = Some(step);
                 let passed = !self.consistency.gathers() || self.steps() >= step;
                 if passed && !self.is_over {
-                    self.look(Due {
+                    let due = Due {
                         end: true,
                         ..Due::default()
-                    });
+                    };
+                    if self.follows() {
+                        self.is_over = true;
+                        self.show(due, step);
+                    } else {
+                        self.look(due);
+                    }
                 }
             }
+            Kind::Clock => self.show(Due::default(), frame.header.clock),
             Kind::Stop => {
                 self.is_over = true;
                 self.farewell = Some(now());
@@ -275,6 +282,18 @@ impl<'a> Server<'a> {
                         let _ = writer.post(&Header::new(Kind::Stop), Payload::NONE);
                     }
                 }
+            }
+            Kind::Leave => {
+                // The worker's process has ended and nobody replaces it. It may
+                // never have joined here: then it has come and gone.
+                let gone = Sender::first(frame.header.sender);
+                let now = self.tick();
+                let coordinator = &mut self.coordinator;
+                if coordinator.join(gone, now, &mut self.actions).is_ok() {
+                    // It takes part, as of the line before.
+                    let _ = coordinator.leave(gone, now, &mut self.actions);
+                }
+                self.carry_out();
             }
             _ => return false,
         }
@@ -406,7 +425,7 @@ impl<'a> Server<'a> {
         self.tally.add(found);
         self.counted += 1;
         let due = self.due(was);
-        if due.is_any() {
+        if due.is_any() && !self.follows() {
             self.look(due);
         }
     }
@@ -419,7 +438,8 @@ impl<'a> Server<'a> {
                 break;
             }
             let waits = self.held.is_some() && matches!(action, Action::Proceed { .. });
-            if waits {
+            // Where nobody waits for anybody, nobody waits for an evaluation.
+            if waits && self.consistency.gathers() {
                 later.push(action);
             } else {
                 self.act(action);
@@ -534,13 +554,20 @@ impl<'a> Server<'a> {
             return;
         }
         self.is_watched = true;
-        // Servers that apply updates as they come are not at one step; the
-        // controller names the one that the end goes by.
-        self.looked = match self.end_at {
-            Some(step) if due.end && !self.consistency.gathers() => step,
-            _ => self.steps(),
-        };
         self.is_over |= due.end;
+        self.show(due, self.steps());
+    }
+
+    /// Whether snapshots are another server's business. Servers that apply
+    /// updates as they come are not at one step: the first says when, and the
+    /// controller has the others follow.
+    fn follows(&self) -> bool {
+        self.rank > 0 && !self.consistency.gathers()
+    }
+
+    /// Sends the controller the parameters under the name of `step`.
+    fn show(&mut self, due: Due, step: u64) {
+        self.looked = step;
         let caption = Caption {
             tally: std::mem::take(&mut self.tally),
             optimizer_steps: self.store.optimizer().steps,

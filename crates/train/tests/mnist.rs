@@ -9,8 +9,8 @@ use paceline_data::{DataSpec, Options, Split};
 use paceline_kernels::Kernels;
 use paceline_nets::{Model, ModelSpec};
 use paceline_train::{
-    Cadence, ClassicSpec, Defaults, Evaluation, Goal, ProgressReport, Schedule, Session, Settings,
-    Watch, input_of,
+    Cadence, ClassicSpec, Defaults, Evaluation, Goal, ProgressReport, Session, Settings, Watch,
+    input_of,
 };
 
 struct Unheard;
@@ -43,7 +43,7 @@ fn descend(name: &str, data: Split) -> f64 {
         seed: 1,
         optimizer: usual.optimizer,
         rate: usual.rate,
-        schedule: Schedule::CONSTANT,
+        schedule: usual.schedule,
         decay: 0.0,
         clip: None,
         goal: Goal {

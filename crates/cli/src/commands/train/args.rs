@@ -45,9 +45,9 @@ pub(crate) struct JobArgs {
     /// sgd, momentum:0.9, nesterov:0.9, adagrad or adam [default: fits the model]
     #[arg(long)]
     pub(super) optimizer: Option<Optimizer>,
-    /// How the rate changes: constant, step:10,0.5, cosine:30, …
-    #[arg(long, default_value = "constant")]
-    pub(super) schedule: Schedule,
+    /// How the rate changes: constant, step:10,0.5, cosine:30, … [default: fits the model]
+    #[arg(long)]
+    pub(super) schedule: Option<Schedule>,
     /// Weight decay
     #[arg(long, value_name = "FACTOR", default_value_t = 0.0, value_parser = not_negative)]
     pub(super) weight_decay: f64,

@@ -76,7 +76,7 @@ impl Job {
             seed,
             optimizer: args.optimizer.unwrap_or(defaults.optimizer),
             rate: args.learning_rate.unwrap_or(defaults.rate),
-            schedule: args.schedule,
+            schedule: args.schedule.unwrap_or(defaults.schedule),
             decay: args.weight_decay as f32,
             clip: args.clip.map(|norm| norm as f32),
             goal,

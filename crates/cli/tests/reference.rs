@@ -41,7 +41,22 @@ fn replace(page: &str, name: &str, content: &str) -> String {
     format!("{before}{begin}{content}{end}{after}")
 }
 
-/// With `PACELINE_UPDATE=1` the page is written instead of compared.
+/// Compares a page with what it must be; with `PACELINE_UPDATE=1` it is written
+/// instead.
+#[track_caller]
+fn check_page(path: &Path, expected: &str) {
+    #[expect(clippy::disallowed_methods, reason = "the developer's wish")]
+    if std::env::var_os("PACELINE_UPDATE").is_some() {
+        std::fs::write(path, expected).expect("the page can be written");
+        return;
+    }
+    let page = std::fs::read_to_string(path).expect("the page can be read");
+    assert!(
+        page == expected,
+        "run `PACELINE_UPDATE=1 cargo test -p paceline --test reference`"
+    );
+}
+
 #[test]
 fn the_columns_of_a_record_are_those_that_are_measured() {
     let path = reference("files.md");
@@ -57,15 +72,44 @@ fn the_columns_of_a_record_are_those_that_are_measured() {
             .map(|m| (m.name(), m.unit(), m.aggregate(), m.describe())),
     );
     let expected = replace(&replace(&page, "samples", &samples), "parts", &parts);
-    #[expect(clippy::disallowed_methods, reason = "the developer's wish")]
-    if std::env::var_os("PACELINE_UPDATE").is_some() {
-        std::fs::write(&path, &expected).expect("the page can be written");
-        return;
+    check_page(&path, &expected);
+}
+
+/// The help of `words` and of every command below it, as sections of a page.
+fn help_of(dir: &Path, words: &[&str], page: &mut String) {
+    let helped = support::run(dir, words.iter().chain(&["--help"]));
+    assert_eq!(helped.code, Some(0), "{}", helped.err);
+    let heading = [&["paceline"], words].concat().join(" ");
+    let level = "#".repeat(words.len().max(1) + 1);
+    page.push_str(&format!("\n{level} `{heading}`\n\n```text\n"));
+    for line in helped.out.lines() {
+        page.push_str(line.trim_end());
+        page.push('\n');
     }
-    assert!(
-        page == expected,
-        "run `PACELINE_UPDATE=1 cargo test -p paceline --test reference`"
-    );
+    page.push_str("```\n");
+    let listed = helped.out.split_once("\nCommands:\n");
+    let listed = listed.map_or("", |(_, rest)| rest.split("\n\n").next().unwrap_or(""));
+    for line in listed.lines() {
+        // What a long description goes on with is further in than a name.
+        let name = line
+            .strip_prefix("  ")
+            .filter(|rest| !rest.starts_with(' '));
+        let Some(name) = name.and_then(|rest| rest.split_whitespace().next()) else {
+            continue;
+        };
+        if name != "help" {
+            help_of(dir, &[words, &[name]].concat(), page);
+        }
+    }
+}
+
+#[test]
+fn the_page_of_commands_is_what_the_program_says_of_itself() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut page = "# Commands\n\nThis page is generated from what `--help` prints.\n".to_owned();
+    help_of(dir.path(), &[], &mut page);
+    assert!(page.contains("### `paceline study run`"));
+    check_page(&reference("cli.md"), &page);
 }
 
 /// The names in the first column of every table below a heading.

@@ -8,11 +8,16 @@ use std::fs;
 /// What a reader must know to judge the figures.
 pub(crate) struct Machine {
     cpu: String,
-    pub(crate) cpus: usize,
+    cpus: usize,
     kernel: String,
     date: String,
-    load: String,
+    /// The load average of the last minute.
+    load: f64,
 }
+
+/// A load above this for each CPU is more than the build before a benchmark
+/// leaves behind.
+const BUSY: f64 = 1.5;
 
 /// Measured limits, for one thread and for all.
 pub(crate) struct Peak {
@@ -32,24 +37,46 @@ impl Machine {
             (key.trim() == "model name").then(|| value.trim().to_owned())
         });
         let load = fs::read_to_string("/proc/loadavg").context("cannot read /proc/loadavg")?;
-        Ok(Self {
+        let machine = Self {
             cpu: named.unwrap_or_else(|| "unnamed CPU".to_owned()),
             cpus: std::thread::available_parallelism()?.get(),
             kernel: shell::output("uname", &["-sr"])?.trim().to_owned(),
             date: shell::output("date", &["-u", "+%Y-%m-%d"])?
                 .trim()
                 .to_owned(),
-            load: load.split(' ').next().unwrap_or_default().to_owned(),
-        })
+            load: load_of(&load)?,
+        };
+        if machine.is_busy() {
+            println!("notice: the machine is busy, load average {}", machine.load);
+        }
+        Ok(machine)
     }
 
-    /// One line for the page.
+    /// Machine and day for the page, with a warning if others kept it busy.
     pub(crate) fn line(&self) -> String {
-        format!(
+        let line = format!(
             "{}: {}, {} CPUs, {}; load average before the run {}.",
             self.date, self.cpu, self.cpus, self.kernel, self.load
+        );
+        if !self.is_busy() {
+            return line;
+        }
+        format!(
+            "{line}\n\n**The machine was busy with other work: these figures are not its own, and \
+             ratios between sides that wait differently for a CPU say little.**\n"
         )
     }
+
+    /// Whether others use so much of the machine that figures say little.
+    fn is_busy(&self) -> bool {
+        self.load > BUSY * self.cpus as f64
+    }
+}
+
+/// The first number of `/proc/loadavg` (proc_loadavg(5)).
+fn load_of(text: &str) -> Result<f64> {
+    let first = text.split(' ').next().unwrap_or_default();
+    first.parse().context("/proc/loadavg has no load")
 }
 
 impl Peak {
@@ -97,6 +124,19 @@ impl Peak {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_busy_machine_is_named_as_one() {
+        let machine = |load| Machine {
+            cpu: "CPU".to_owned(),
+            cpus: 2,
+            kernel: "Linux".to_owned(),
+            date: "2026-01-01".to_owned(),
+            load: load_of(load).unwrap(),
+        };
+        assert!(!machine("0.41 0.5 0.6 1/100 7").line().contains("busy"));
+        assert!(machine("3.10 0.5 0.6 1/100 7").line().contains("busy"));
+    }
 
     #[test]
     fn limits_are_read_for_one_thread_and_for_all() {

@@ -38,7 +38,7 @@ impl Defaults {
         let (batch_size, rate, schedule, optimizer, epochs) = match model.family() {
             "softmax" => (128, 0.5, still, Optimizer::Sgd, 10),
             "mlp" | "simplenet" => (128, 0.1, still, MOMENTUM, 10),
-            "lenet5" | "lenet5-bigdl" => (64, 0.02, falling(1.0), MOMENTUM, 8),
+            "lenet5" | "lenet5-bigdl" => (64, 0.02, falling(0.5), MOMENTUM, 7),
             "lstm" | "bilstm" => (64, 0.002, still, ADAM, 5),
             "rnn" | "birnn" => (64, 0.001, falling(0.3), ADAM, 10),
             // Linear models of two classes: few rows per step, because rows may

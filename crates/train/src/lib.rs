@@ -50,7 +50,7 @@
 //!         let Inputs::Dense { values, width } = batch.inputs else {
 //!             unreachable!("`input` says that rows are dense")
 //!         };
-//!         values.chunks(width).zip(batch.labels).map(|(row, label)| {
+//!         values.chunks(width).zip(batch.labels).map(move |(row, label)| {
 //!             let score: f32 = row.iter().zip(weights).map(|(x, w)| x * w).sum();
 //!             let target = if *label == 0 { -1.0 } else { 1.0 };
 //!             (row, score, score - target)

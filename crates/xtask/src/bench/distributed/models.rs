@@ -54,12 +54,13 @@ const TASKS: [Task; 5] = [
 ];
 
 /// Ways of Paceline; the first two are what the targets are about.
-const WAYS: [(&str, &str, &str); 5] = [
+const WAYS: [(&str, &str, &str); 6] = [
     ("bsp", "bsp", "processes"),
     ("async", "async", "processes"),
     ("all-reduce", "allreduce", "processes"),
     ("bsp, threads", "bsp", "threads"),
     ("async, threads", "async", "threads"),
+    ("all-reduce, threads", "allreduce", "threads"),
 ];
 
 /// Columns of peers: the side's name and its way.
@@ -155,6 +156,7 @@ fn page(ledger: &Ledger) -> String {
         WAYS[2].0,
         WAYS[3].0,
         WAYS[4].0,
+        WAYS[5].0,
     ]);
     let mut peers = Table::new(&[
         "rows a second",
@@ -179,6 +181,7 @@ fn page(ledger: &Ledger) -> String {
             shown(way(2)),
             shown(way(3)),
             shown(way(4)),
+            shown(way(5)),
         ]);
         let peer = |index: usize| {
             let (side, variant, _) = PEERS[index];

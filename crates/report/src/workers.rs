@@ -209,7 +209,7 @@ mod tests {
     fn the_table_names_the_straggler() {
         let text = table(&workers(&events()), 100, Style::default());
         let row = text.lines().find(|line| line.contains("worker0")).unwrap();
-        assert!(row.contains("7,700") && row.contains("75%") && row.contains("worker1"));
+        assert!(row.contains("7,700") && row.contains("75.0%") && row.contains("worker1"));
         assert!(!text.contains("dropped"));
         assert!(table(&[], 80, Style::default()).is_empty());
     }

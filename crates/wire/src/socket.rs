@@ -7,8 +7,21 @@ use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::net::sockopt::{
+    set_socket_keepalive, set_tcp_keepidle, set_tcp_keepintvl, set_tcp_user_timeout,
+};
 
 use crate::deadline::Deadline;
+
+/// How long a connection may be idle before the system asks the peer, and how
+/// often it asks.
+const KEEPALIVE_IDLE: Duration = Duration::from_secs(10);
+const KEEPALIVE_EVERY: Duration = Duration::from_secs(5);
+
+/// How long a peer may leave bytes or questions unanswered (RFC 5482). It also
+/// bounds how long a peer may take no bytes; the longest that one is busy with
+/// something else, an evaluation, must be shorter or leave little to take.
+const USER_TIMEOUT_MS: u32 = 60_000;
 
 /// A connected socket in non-blocking mode. Waiting is separate, so that every
 /// wait has a deadline and one thread can wait for several sockets.
@@ -31,6 +44,12 @@ impl Socket {
         // A clock or a heartbeat must not wait for the acknowledgement of the
         // update before it (Nagle).
         stream.set_nodelay(true)?;
+        // A host that loses its power or its network closes nothing: both the
+        // idle end and the one that has sent must learn of it some day.
+        set_socket_keepalive(&stream, true)?;
+        set_tcp_keepidle(&stream, KEEPALIVE_IDLE)?;
+        set_tcp_keepintvl(&stream, KEEPALIVE_EVERY)?;
+        set_tcp_user_timeout(&stream, USER_TIMEOUT_MS)?;
         Ok(Self::Tcp(stream))
     }
 

@@ -34,12 +34,12 @@ enum Command {
     /// Train in this process; what `train` and studies start.
     #[command(hide = true)]
     Trainer(Box<train::Args>),
-    /// Compute for a training's servers; what `trainer` starts.
+    /// Compute for a training's servers; what `trainer` starts, or you elsewhere.
     #[command(hide = true)]
-    Worker(Box<train::MemberArgs>),
-    /// Hold a range of a training's parameters; what `trainer` starts.
+    Worker(Box<train::WorkerArgs>),
+    /// Hold a range of a training's parameters; what `trainer` starts, or you elsewhere.
     #[command(hide = true)]
-    Server(Box<train::MemberArgs>),
+    Server(Box<train::ServerArgs>),
     /// Say how good a trained model is, class by class.
     Eval(evaluate::Args),
     /// Write what a trained model says of each row.

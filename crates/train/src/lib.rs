@@ -174,9 +174,9 @@ pub use classic::{
     ParseClassicError, RowsRefused,
 };
 pub use cluster::{
-    Account, Cluster, ClusterOutcome, ClusterSession, Crew, Fallen, Kill, Meeting, Moment,
-    ParseKillError, ParseSlowdownError, ServeError, Slowdown, StartMemberError, WorkError, serve,
-    work,
+    Account, Cluster, ClusterOutcome, ClusterSession, Crew, Elsewhere, Fallen, Kill, Meeting,
+    Moment, ParseKillError, ParseSlowdownError, ServeError, Slowdown, StartMemberError, WorkError,
+    serve, serve_at, work,
 };
 pub use compute::Compute;
 pub use defaults::Defaults;

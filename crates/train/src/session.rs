@@ -194,6 +194,14 @@ pub enum TrainError {
         #[source]
         source: ConnectError,
     },
+    /// Members that are started elsewhere did not come.
+    #[error("still missing after {} s: {who}", patience.as_secs_f64())]
+    Missing {
+        /// Who is missing.
+        who: String,
+        /// How long they were waited for.
+        patience: Duration,
+    },
     /// A member ended again and again.
     #[error("{member} has ended {times} times: {how}")]
     Falling {

@@ -1,7 +1,6 @@
 //! Looks at versions of the parameters while workers go on: evaluates, judges,
 //! writes checkpoints and tells the caller.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -67,6 +66,33 @@ impl Milestones {
         }
     }
 
+    /// How many numbers carry them.
+    pub(crate) const NUMBERS: usize = 4;
+
+    /// The steps as numbers, for servers that the controller tells.
+    pub(crate) fn numbers(&self) -> [u64; Self::NUMBERS] {
+        // Nothing is due every zero steps: zero stands for never.
+        [
+            self.per_epoch,
+            self.evaluate_every,
+            self.checkpoint_every.unwrap_or(0),
+            self.end.map_or(0, |end| end.saturating_add(1)),
+        ]
+    }
+
+    /// The steps that [`Self::numbers`] carries; none from other numbers.
+    pub(crate) fn from_numbers(numbers: &[u64]) -> Option<Self> {
+        let [per_epoch, evaluate_every, checkpoint_every, end] = *numbers else {
+            return None;
+        };
+        (per_epoch > 0 && evaluate_every > 0).then_some(Self {
+            per_epoch,
+            evaluate_every,
+            checkpoint_every: (checkpoint_every > 0).then_some(checkpoint_every),
+            end: end.checked_sub(1),
+        })
+    }
+
     /// What has become due since step `before`.
     pub(crate) fn between(&self, before: u64, now: u64) -> Due {
         let crossed = |every: u64| before / every != now / every;
@@ -93,8 +119,6 @@ pub(crate) struct Conductor<'a> {
     trained: u64,
     told: Duration,
     pulse: Tally,
-    /// The step of the last checkpoint that was handed over.
-    kept: Option<u64>,
     /// The last snapshot: what a training ends with.
     last: Option<Snapshot>,
 }
@@ -128,7 +152,6 @@ impl<'a> Conductor<'a> {
             evaluation: None,
             trained: 0,
             pulse: Tally::default(),
-            kept: None,
             last: None,
         }
     }
@@ -175,27 +198,23 @@ impl<'a> Conductor<'a> {
         }
         self.progress.elapsed = self.clock.elapsed();
         if let (true, Some(writer)) = (due.checkpoint && ending.is_none(), &self.writer) {
-            let accepted = writer
+            writer
                 .offer(|| self.checkpoint(&snapshot))
                 .map_err(|source| self.failed(source))?;
-            if accepted {
-                self.kept = Some(snapshot.steps);
-            }
         }
         self.last = Some(snapshot);
         Ok(ending)
     }
 
-    /// Waits until the last checkpoint that was handed over is on the disk;
-    /// says where it is and of which step. None if there is none.
-    pub(crate) fn settle_checkpoint(&mut self) -> Result<Option<(PathBuf, u64)>, TrainError> {
-        let (Some(writer), Some(settings)) = (self.writer.take(), &self.settings.checkpoint) else {
-            return Ok(None);
-        };
-        writer.finish().map_err(|source| self.failed(source))?;
-        let layout = self.compute.model().layout().clone();
-        self.writer = Some(CheckpointWriter::start(layout, settings.path.clone()));
-        Ok(self.kept.map(|steps| (settings.path.clone(), steps)))
+    /// The last snapshot that was looked at, if any was.
+    pub(crate) fn last(&self) -> Option<&Snapshot> {
+        self.last.as_ref()
+    }
+
+    /// The training begins only now: waiting for its members took no time.
+    pub(crate) fn begin(&mut self) {
+        self.clock = Stopwatch::starting_at(self.progress.elapsed);
+        self.told = self.clock.elapsed();
     }
 
     /// Tells what happened in the last moment, if it is time.

@@ -2,7 +2,6 @@
 //! losses and ends the training.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -12,21 +11,30 @@ use paceline_nets::Tally;
 use paceline_sync::OnWorkerLoss;
 use paceline_wire::{
     Connection, Deadline, Flags, Frame, Header, Kind, Member, Payload, ReadHalf, Role, WriteHalf,
-    connect, wait_any,
+    wait_any,
 };
 
 use super::account::Account;
-use super::conductor::{Conductor, Snapshot};
+use super::charter::Charter;
+use super::conductor::{Conductor, Milestones, Snapshot};
 use super::crew::{Crew, Fallen, Kill, Moment};
-use super::frames::{AS_SOON_AS_MAY_BE, Caption, Meeting, NOTICE, SILENT, unpack, unpack_accounts};
+use super::dial::{Dial, Dialed};
+use super::frames::{
+    AS_SOON_AS_MAY_BE, Caption, Meeting, NOTICE, OTHER_TRAINING, SILENT, unpack, unpack_accounts,
+};
+use super::handover::{self, Version};
+use super::roll::Roll;
 use super::session::ClusterSession;
 use super::update::Span;
 use crate::clock::now;
 use crate::optimizer::OptimizerState;
 use crate::session::{Ending, TrainError};
 
-/// How long a server may take to read its data and listen.
-const LISTENS_WITHIN: Duration = Duration::from_secs(60);
+/// How long a worker that starts may take to read its data and join.
+const LEAST_JOIN: Duration = Duration::from_secs(60);
+
+/// How soon a worker is back that has left one server because another died.
+const BACK_WITHIN: Duration = Duration::from_secs(2);
 
 /// A member that has ended so often will not stay.
 const MOST_STARTS: u32 = 20;
@@ -36,6 +44,9 @@ const FAREWELL: Duration = Duration::from_secs(5);
 
 /// How long it looks at its connections before it looks at its children.
 const GLANCE: Duration = Duration::from_millis(20);
+
+/// The same while a server is being reached.
+const SHORT_GLANCE: Duration = Duration::from_millis(2);
 
 /// Trains until the goal is met. All members have ended on return.
 pub(super) fn train(
@@ -57,12 +68,23 @@ struct Controller<'a> {
     session: &'a ClusterSession,
     meeting: &'a Meeting,
     crew: &'a mut dyn Crew,
+    /// Members are started by somebody else.
+    is_elsewhere: bool,
     policy: OnWorkerLoss,
     gathers: bool,
+    milestones: Milestones,
+    charter: Charter,
     kills: Vec<Kill>,
     spans: Vec<Span>,
     readers: Vec<Option<ReadHalf>>,
     writers: Vec<Option<WriteHalf>>,
+    /// The servers that are being reached.
+    dials: Vec<Option<Dial>>,
+    /// When each server was last heard, unless its silence was told.
+    heard_at: Vec<Option<Instant>>,
+    roll: Roll,
+    /// Workers have been started, or the last that is started elsewhere came.
+    has_begun: bool,
     /// Who runs, or ran last, by role and number.
     running: BTreeMap<(Role, u32), Running>,
     assemblies: BTreeMap<u64, Assembly>,
@@ -76,10 +98,9 @@ struct Controller<'a> {
     ending: Option<(Ending, Instant)>,
     /// Workers that fell silent.
     silent: BTreeSet<u32>,
-    /// Who has ended and is not dealt with yet.
-    fallen: Vec<Fallen>,
-    /// The last checkpoint, once one was needed.
-    checkpoint: Option<PathBuf>,
+    /// Workers elsewhere without which the training must not go on, and since
+    /// when they are lost.
+    doomed: BTreeMap<u32, Instant>,
     has_last_words: bool,
 }
 
@@ -103,6 +124,8 @@ enum News {
     Nothing,
     Snapshot(u64),
     Ends(Ending),
+    /// The server was started for another training.
+    Strange,
 }
 
 impl<'a> Controller<'a> {
@@ -116,6 +139,13 @@ impl<'a> Controller<'a> {
         let workers = session.cluster.workers.get() as usize;
         let consistency = session.cluster.consistency();
         Self {
+            is_elsewhere: crew.is_elsewhere(),
+            milestones: session.milestones(),
+            charter: Charter::of(session),
+            dials: (0..count).map(|_| None).collect(),
+            heard_at: vec![None; count],
+            roll: Roll::new(&meeting.servers, workers, now()),
+            has_begun: false,
             policy: session
                 .cluster
                 .on_worker_loss
@@ -134,8 +164,7 @@ impl<'a> Controller<'a> {
             began: now(),
             ending: None,
             silent: BTreeSet::new(),
-            fallen: Vec::new(),
-            checkpoint: None,
+            doomed: BTreeMap::new(),
             has_last_words: false,
             session,
             meeting,
@@ -151,21 +180,17 @@ impl<'a> Controller<'a> {
         let servers = u32::try_from(self.readers.len()).expect("servers are counted by 32 bits");
         for rank in 0..servers {
             self.start(Role::Server, rank)?;
+            self.dial(rank as usize)?;
         }
-        for rank in 0..servers {
-            self.meet(rank)?;
-        }
-        for rank in 0..self.session.cluster.workers.get() {
-            self.start(Role::Worker, rank)?;
-        }
-        self.began = now();
         loop {
             let awaited: Vec<&ReadHalf> = self.readers.iter().flatten().collect();
             let behind: Vec<&WriteHalf> = self.writers.iter().flatten().collect();
+            let is_dialing = self.dials.iter().any(Option::is_some);
+            let glance = if is_dialing { SHORT_GLANCE } else { GLANCE };
             if awaited.is_empty() {
-                std::thread::sleep(GLANCE);
+                std::thread::sleep(glance);
             } else {
-                wait_any(&awaited, &behind, Deadline::after(GLANCE)).map_err(TrainError::Wait)?;
+                wait_any(&awaited, &behind, Deadline::after(glance)).map_err(TrainError::Wait)?;
             }
             for server in 0..self.readers.len() {
                 if let Some(ending) = self.listen(server, conductor)? {
@@ -173,12 +198,22 @@ impl<'a> Controller<'a> {
                 }
             }
             self.look_after(conductor)?;
-            self.kill();
+            self.greet(conductor)?;
+            self.begin(conductor)?;
+            if self.is_elsewhere {
+                self.call_the_roll(conductor)?;
+            }
+            if self.has_begun {
+                self.kill();
+            }
             let pulse = std::mem::take(&mut self.pulse);
             conductor.tell(pulse, self.steps, || self.accounts.clone());
+            let is_stopped = stop.load(Ordering::Relaxed);
             match self.ending {
-                None if stop.load(Ordering::Relaxed) => self.end(Ending::Interrupted),
-                None if conductor.is_late() => self.end(Ending::Time),
+                // There is nothing to look at, and perhaps nobody to ask.
+                None if is_stopped && !self.has_begun => return Ok(Ending::Interrupted),
+                None if is_stopped => self.end(Ending::Interrupted),
+                None if self.has_begun && conductor.is_late() => self.end(Ending::Time),
                 // Workers that hang do not hold up the end: the last snapshot
                 // that was looked at is what remains.
                 Some((ending, since)) if since.elapsed() > FAREWELL => return Ok(ending),
@@ -195,7 +230,7 @@ impl<'a> Controller<'a> {
             rank,
             incarnation: starts,
         };
-        self.crew.start(member, self.checkpoint.as_deref())?;
+        self.crew.start(member)?;
         let running = Running {
             member,
             is_alive: true,
@@ -205,38 +240,184 @@ impl<'a> Controller<'a> {
         Ok(())
     }
 
-    /// Connects to a server.
-    fn meet(&mut self, rank: u32) -> Result<(), TrainError> {
-        let server = rank as usize;
-        let credentials = self.meeting.credentials(Role::Controller, 0, 0);
-        let address = &self.meeting.servers[server];
-        let deadline = Deadline::after(LISTENS_WITHIN);
-        let connection: Connection = loop {
-            let soon = Deadline::after(GLANCE).or_sooner(deadline);
-            match connect(address, &credentials, &self.meeting.wire, soon) {
-                Ok(connection) => break connection,
-                Err(source) if deadline.has_passed() => {
+    /// Starts to reach a server.
+    fn dial(&mut self, server: usize) -> Result<(), TrainError> {
+        // Who is elsewhere is waited for as long as the roll says.
+        let deadline = if self.is_elsewhere {
+            Deadline::NEVER
+        } else {
+            Deadline::after(self.meeting.patience)
+        };
+        let dial = Dial::start(self.meeting, server, deadline).map_err(TrainError::Wait)?;
+        self.dials[server] = Some(dial);
+        Ok(())
+    }
+
+    /// Meets the servers that were reached.
+    fn greet(&mut self, conductor: &mut Conductor<'_>) -> Result<(), TrainError> {
+        for server in 0..self.dials.len() {
+            match self.dials[server].as_ref().and_then(Dial::news) {
+                None => {}
+                Some(Dialed::Reached(connection)) => {
+                    self.dials[server] = None;
+                    self.meet(server, *connection, conductor)?;
+                }
+                Some(Dialed::Hindered(error)) => {
+                    let why = std::error::Error::source(&error).map(ToString::to_string);
+                    conductor.watch.noticed(&format!(
+                        "{error}: {}; it is tried again",
+                        why.unwrap_or_default()
+                    ));
+                }
+                Some(Dialed::GivenUp(source)) => {
                     return Err(TrainError::Unreached { server, source });
                 }
-                Err(_) => {}
             }
-            // One that cannot start is not waited for.
-            self.fallen.extend(self.crew.ended());
-            let fallen = self
-                .fallen
-                .iter()
-                .find(|fallen| (fallen.member.role, fallen.member.rank) == (Role::Server, rank));
-            if let Some(Fallen { member, how }) = fallen.cloned() {
-                return Err(TrainError::Falling {
-                    member,
-                    times: 1,
-                    how,
-                });
-            }
+        }
+        Ok(())
+    }
+
+    /// Gives a server the last version that was looked at.
+    fn meet(
+        &mut self,
+        server: usize,
+        connection: Connection,
+        conductor: &mut Conductor<'_>,
+    ) -> Result<(), TrainError> {
+        let (reader, mut writer) = connection.split();
+        let session = self.session;
+        let (steps, parameters, optimizer) = match conductor.last() {
+            Some(last) => (last.steps, &last.parameters[..], &last.optimizer),
+            None => (
+                session.progress.steps,
+                &session.parameters[..],
+                &session.optimizer,
+            ),
         };
-        let (reader, writer) = connection.split();
+        let version = Version {
+            steps,
+            parameters,
+            optimizer,
+            moments: session.server_optimizer().moments(),
+        };
+        let join_within = if self.is_elsewhere {
+            self.meeting.patience
+        } else {
+            LEAST_JOIN
+        };
+        let given = handover::give(
+            &mut writer,
+            &self.spans[server],
+            version,
+            self.milestones,
+            join_within.max(session.cluster.failure_timeout),
+            &self.charter,
+        );
+        if given.is_err() {
+            // It is gone again; a child is started again where its end is seen.
+            return self.dial(server);
+        }
         self.readers[server] = Some(reader);
         self.writers[server] = Some(writer);
+        self.heard_at[server] = Some(now());
+        self.roll.server_came(server, now());
+        // Workers come back to it now.
+        for since in self.doomed.values_mut() {
+            *since = now();
+        }
+        if self.has_begun {
+            let lost = self.steps.saturating_sub(steps);
+            conductor.watch.noticed(&format!(
+                "server{server} goes on from step {steps}: its part of {lost} steps is computed again"
+            ));
+            self.bring_up_to_date(server);
+        }
+        Ok(())
+    }
+
+    /// Tells a server that came back what the others know.
+    fn bring_up_to_date(&mut self, server: usize) {
+        if self.policy == OnWorkerLoss::Continue {
+            let gone: Vec<u32> = self
+                .running
+                .iter()
+                .filter(|((role, _), who)| *role == Role::Worker && !who.is_alive)
+                .map(|((_, worker), _)| *worker)
+                .collect();
+            for worker in gone {
+                self.say(server, &Header::new(Kind::Leave).sender(worker));
+            }
+        }
+        if !self.gathers {
+            // What it had not delivered never comes; the first must not wait.
+            // Synchronous servers come to the same step again.
+            self.assemblies.clear();
+            self.say(0, &Header::new(Kind::Saved));
+        }
+    }
+
+    /// Starts the workers when all servers are there. The training begins when
+    /// those that are started elsewhere have come.
+    fn begin(&mut self, conductor: &mut Conductor<'_>) -> Result<(), TrainError> {
+        if self.has_begun || !self.roll.has_all_servers() {
+            return Ok(());
+        }
+        if self.is_elsewhere {
+            if !self.roll.is_complete() {
+                return Ok(());
+            }
+            conductor.begin();
+        } else {
+            for rank in 0..self.session.cluster.workers.get() {
+                self.start(Role::Worker, rank)?;
+            }
+        }
+        self.has_begun = true;
+        self.began = now();
+        Ok(())
+    }
+
+    /// Says who is missing, and gives up on whom the training waits too long.
+    fn call_the_roll(&mut self, conductor: &mut Conductor<'_>) -> Result<(), TrainError> {
+        let now = now();
+        let failure_timeout = self.session.cluster.failure_timeout;
+        for (server, heard_at) in self.heard_at.iter_mut().enumerate() {
+            if heard_at.is_some_and(|heard| now - heard >= failure_timeout) {
+                *heard_at = None;
+                let seconds = failure_timeout.as_secs_f64();
+                conductor
+                    .watch
+                    .noticed(&format!("server{server} has said nothing for {seconds} s"));
+            }
+        }
+        if let Some(notice) = self.roll.notice(now) {
+            conductor.watch.noticed(&notice);
+        }
+        let are_servers_here = self.roll.has_all_servers();
+        if let Some((worker, _)) = self
+            .doomed
+            .iter()
+            .find(|(_, since)| are_servers_here && now - **since >= BACK_WITHIN)
+        {
+            let how = if self.silent.contains(worker) {
+                "it was silent for too long"
+            } else {
+                "its connection broke"
+            };
+            return Err(TrainError::Lost {
+                worker: *worker,
+                how: how.to_owned(),
+            });
+        }
+        let may_go_on = self.has_begun && self.policy == OnWorkerLoss::Continue;
+        let goes_on = may_go_on && are_servers_here && self.roll.has_a_worker();
+        let patience = self.meeting.patience;
+        if !goes_on && !self.roll.is_complete() && self.roll.unchanged_for(now) >= patience {
+            return Err(TrainError::Missing {
+                who: self.roll.missing(),
+                patience,
+            });
+        }
         Ok(())
     }
 
@@ -251,14 +432,20 @@ impl<'a> Controller<'a> {
         };
         loop {
             let news = match reader.try_receive() {
-                Ok(Some(frame)) => self.hear(server, &frame, conductor)?,
+                Ok(Some(frame)) => {
+                    self.heard_at[server] = Some(now());
+                    self.hear(server, &frame, conductor)?
+                }
                 Ok(None) => {
                     self.readers[server] = Some(reader);
                     return Ok(None);
                 }
                 Err(_) => {
-                    // Its end is seen where children are looked after.
                     self.writers[server] = None;
+                    // The end of a child is seen where they are looked after.
+                    if self.is_elsewhere && self.ending.is_none() {
+                        self.await_again(server, conductor)?;
+                    }
                     return Ok(None);
                 }
             };
@@ -266,6 +453,11 @@ impl<'a> Controller<'a> {
                 News::Nothing => None,
                 News::Ends(ending) => Some(ending),
                 News::Snapshot(steps) => self.look(steps, conductor)?,
+                News::Strange => {
+                    self.writers[server] = None;
+                    self.dial(server)?;
+                    return Ok(None);
+                }
             };
             if ending.is_some() {
                 self.readers[server] = Some(reader);
@@ -300,7 +492,13 @@ impl<'a> Controller<'a> {
             (Kind::Parameters | Kind::Checkpoint, Payload::Dense(values)) => {
                 return Ok(self.assemble(server, &header, values));
             }
+            (Kind::Join, _) => {
+                self.roll.worker_came(header.sender, server, now());
+                self.silent.remove(&header.sender);
+                self.doomed.remove(&header.sender);
+            }
             (Kind::Leave, Payload::Bytes(text)) => {
+                self.roll.worker_went(header.sender, server, now());
                 let text = String::from_utf8_lossy(text).into_owned();
                 // Every server sees a loss; the first speaks for all.
                 if server == 0 {
@@ -327,6 +525,18 @@ impl<'a> Controller<'a> {
                     worker: header.sender,
                     how: "it was silent for too long".to_owned(),
                 });
+            }
+            (Kind::Stop, _) if self.is_elsewhere && self.policy == OnWorkerLoss::Fail => {
+                self.doomed.entry(header.sender).or_insert_with(now);
+            }
+            (Kind::Fault, Payload::Bytes(text)) if header.start == OTHER_TRAINING => {
+                let difference = String::from_utf8_lossy(text);
+                conductor.watch.noticed(&format!(
+                    "server {server} trains something else: {difference}"
+                ));
+                self.heard_at[server] = None;
+                self.roll.server_went(server, now());
+                return Ok(News::Strange);
             }
             (Kind::Fault, _) => return Ok(News::Ends(Ending::Diverged)),
             _ => {}
@@ -456,8 +666,7 @@ impl<'a> Controller<'a> {
 
     /// Looks at who has ended.
     fn look_after(&mut self, conductor: &mut Conductor<'_>) -> Result<(), TrainError> {
-        self.fallen.extend(self.crew.ended());
-        for Fallen { member, how } in std::mem::take(&mut self.fallen) {
+        for Fallen { member, how } in self.crew.ended() {
             let who = (member.role, member.rank);
             let Some(running) = self.running.get_mut(&who) else {
                 continue;
@@ -523,48 +732,45 @@ impl<'a> Controller<'a> {
         self.start(who.0, who.1)
     }
 
-    /// A server goes on from the last checkpoint.
+    /// A server that died is started again, and gets the last version that was
+    /// looked at when it listens.
     fn restart_server(
         &mut self,
         rank: u32,
         how: &str,
         conductor: &mut Conductor<'_>,
     ) -> Result<(), TrainError> {
-        self.readers[rank as usize] = None;
-        self.writers[rank as usize] = None;
-        // Everything that was offered to the writer must be on the disk.
-        let kept = match conductor.settle_checkpoint()? {
-            Some((path, steps)) => {
-                self.checkpoint = Some(path);
-                steps
+        let server = rank as usize;
+        if !self.has_begun {
+            // One that cannot start is not waited for.
+            let running = self.running.get(&(Role::Server, rank));
+            if let Some(Running { member, starts, .. }) = running.cloned() {
+                return Err(TrainError::Falling {
+                    member,
+                    times: starts,
+                    how: how.to_owned(),
+                });
             }
-            None => self.session.progress.steps,
-        };
-        let lost = self.steps.saturating_sub(kept);
+        }
+        self.readers[server] = None;
+        self.writers[server] = None;
+        self.roll.server_went(server, now());
         self.replace((Role::Server, rank), how, conductor)?;
+        self.dial(server)
+    }
+
+    /// A server elsewhere is gone; it may come back where it was.
+    fn await_again(
+        &mut self,
+        server: usize,
+        conductor: &mut Conductor<'_>,
+    ) -> Result<(), TrainError> {
         conductor.watch.noticed(&format!(
-            "server{rank} goes on from step {kept}: its part of {lost} steps is computed again"
+            "server{server} is lost: its connection broke; start it again"
         ));
-        self.meet(rank)?;
-        if self.policy == OnWorkerLoss::Continue {
-            let gone: Vec<u32> = self
-                .running
-                .iter()
-                .filter(|((role, _), who)| *role == Role::Worker && !who.is_alive)
-                .map(|((_, worker), _)| *worker)
-                .collect();
-            for worker in gone {
-                let header = Header::new(Kind::Leave).sender(worker);
-                self.say(rank as usize, &header);
-            }
-        }
-        if !self.gathers {
-            // What it had not delivered never comes; the first must not wait.
-            // Synchronous servers come to the same step again.
-            self.assemblies.clear();
-            self.say(0, &Header::new(Kind::Saved));
-        }
-        Ok(())
+        self.heard_at[server] = None;
+        self.roll.server_went(server, now());
+        self.dial(server)
     }
 
     fn kill(&mut self) {
@@ -620,6 +826,9 @@ impl<'a> Controller<'a> {
                 Err(_) => break,
             }
             self.readers[0] = Some(reader);
+        }
+        if self.is_elsewhere {
+            return;
         }
         // Whoever has not gone by now is ended.
         while self.running.values().any(|who| who.is_alive) {

@@ -2,7 +2,6 @@
 
 use std::fmt;
 use std::io;
-use std::path::Path;
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -10,18 +9,45 @@ use paceline_wire::{Member, Role};
 
 /// Starts and ends members: as processes of this host, as threads in a test.
 pub trait Crew {
-    /// Starts a member; one that is started again goes on from `checkpoint`,
-    /// if one was written.
+    /// Starts a member. A server gets its state from the controller when they
+    /// meet.
     ///
     /// # Errors
     /// If the system does not start it.
-    fn start(&mut self, member: Member, checkpoint: Option<&Path>) -> Result<(), StartMemberError>;
+    fn start(&mut self, member: Member) -> Result<(), StartMemberError>;
 
     /// Who has ended since the last call, whatever the reason.
     fn ended(&mut self) -> Vec<Fallen>;
 
     /// Ends a member at once.
     fn end(&mut self, member: Member);
+
+    /// Whether somebody else starts the members and looks after them: they
+    /// come when they come, and their end is seen by their connections alone.
+    fn is_elsewhere(&self) -> bool {
+        false
+    }
+}
+
+/// Members that are started by somebody else on any host: by hand, or by a
+/// cluster's scheduler.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Elsewhere;
+
+impl Crew for Elsewhere {
+    fn start(&mut self, _: Member) -> Result<(), StartMemberError> {
+        Ok(())
+    }
+
+    fn ended(&mut self) -> Vec<Fallen> {
+        Vec::new()
+    }
+
+    fn end(&mut self, _: Member) {}
+
+    fn is_elsewhere(&self) -> bool {
+        true
+    }
 }
 
 /// A member that has ended.

@@ -19,9 +19,15 @@ pub struct Meeting {
     pub security: Security,
     /// Limits, and a slower network than there is.
     pub wire: paceline_wire::Settings,
+    /// How long a member waits for another that is away before it gives up.
+    pub patience: Duration,
 }
 
 impl Meeting {
+    /// How long members of one host wait for each other: one that dies is
+    /// started again at once.
+    pub const PATIENCE: Duration = Duration::from_secs(60);
+
     pub(crate) fn credentials(&self, role: Role, rank: u32, incarnation: u32) -> Credentials {
         Credentials {
             me: Member {
@@ -43,6 +49,9 @@ pub(crate) const NOTICE: u64 = 1;
 
 /// Marks a frame of kind `Leave`: the worker may still run and say nothing.
 pub(crate) const SILENT: u64 = 1;
+
+/// Marks a frame of kind `Fault`: the members' options differ.
+pub(crate) const OTHER_TRAINING: u64 = 1;
 
 /// In a frame of kind `Checkpoint`: at the end of the open iteration.
 pub(crate) const AS_SOON_AS_MAY_BE: u64 = u64::MAX;

@@ -1,12 +1,16 @@
 //! Training with several workers.
 
 mod account;
+mod charter;
 mod conductor;
 mod controller;
 mod crew;
+mod dial;
 mod frames;
+mod handover;
 mod plan;
 mod reduce;
+mod roll;
 mod round;
 mod rows;
 mod server;
@@ -17,10 +21,10 @@ mod update;
 mod worker;
 
 pub use account::Account;
-pub use crew::{Crew, Fallen, Kill, Moment, ParseKillError, StartMemberError};
+pub use crew::{Crew, Elsewhere, Fallen, Kill, Moment, ParseKillError, StartMemberError};
 pub use frames::Meeting;
 pub use plan::{Cluster, ParseSlowdownError, Slowdown};
-pub use server::{ServeError, serve};
+pub use server::{ServeError, serve, serve_at};
 pub use session::{ClusterOutcome, ClusterSession};
 pub(crate) use update::Update;
 pub use worker::{WorkError, work};

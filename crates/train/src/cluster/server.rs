@@ -11,21 +11,23 @@ use paceline_sync::{
     Refusal, Sender, Tick,
 };
 use paceline_wire::{
-    BindError, Connection, Deadline, Flags, Frame, Header, Kind, Listener, Member, Payload,
-    ReadHalf, Role, WriteHalf, wait_any,
+    AcceptError, Address, BindError, Connection, Deadline, Flags, Frame, Header, Kind, Listener,
+    Member, Payload, ReadHalf, Refusals, Role, WriteHalf, wait_any,
 };
 
 use super::account::Account;
+use super::charter::Charter;
 use super::conductor::{Due, Milestones, PROGRESS_EVERY};
 use super::frames::{
-    AS_SOON_AS_MAY_BE, Caption, Meeting, NOBODY, NOTICE, SILENT, TRAILER, pack, pack_account,
-    tally, unpack, unpack_accounts,
+    AS_SOON_AS_MAY_BE, Caption, Meeting, NOBODY, NOTICE, OTHER_TRAINING, SILENT, TRAILER, pack,
+    pack_account, tally, unpack, unpack_accounts,
 };
+use super::handover::{self, Handover, HandoverError};
 use super::session::ClusterSession;
 use super::store::{Rates, Store};
 use super::update::{Part, Span};
 use crate::clock::now;
-use crate::optimizer::{Optimizer, OptimizerState};
+use crate::optimizer::OptimizerState;
 
 /// Why a server could not serve.
 #[derive(Debug, thiserror::Error)]
@@ -36,6 +38,23 @@ pub enum ServeError {
     /// The system cannot wait for connections.
     #[error("cannot wait for workers")]
     Wait(#[from] io::Error),
+    /// Nobody can connect any more.
+    #[error(transparent)]
+    Door(AcceptError),
+    /// The trainer did not come, or went away and did not come back.
+    #[error("no trainer came to server {rank} within {} s", patience.as_secs_f64())]
+    Abandoned {
+        /// This server.
+        rank: u32,
+        /// How long it waited.
+        patience: Duration,
+    },
+    /// The trainer's options are not this server's.
+    #[error("the trainer trains something else: {difference}")]
+    OtherTraining {
+        /// The first option that differs.
+        difference: String,
+    },
 }
 
 /// How long a server looks at its connections before it looks whether somebody
@@ -46,34 +65,107 @@ const GLANCE: Duration = Duration::from_millis(20);
 const FAREWELL: Duration = Duration::from_secs(2);
 
 /// Serves range `rank` of the session's parameters until the controller ends
-/// the training or goes away.
+/// the training, at the address where the others look for it.
 ///
 /// # Errors
 /// See [`ServeError`].
 pub fn serve(session: &ClusterSession, rank: u32, meeting: &Meeting) -> Result<(), ServeError> {
+    serve_at(session, rank, meeting, &meeting.servers[rank as usize])
+}
+
+/// As [`serve`], listening at `address`: behind a forwarded port that is not
+/// the one where the others look.
+///
+/// The parameters come from the controller. If it goes away, the server waits
+/// for it to come back, and begins where it then says.
+///
+/// # Errors
+/// See [`ServeError`].
+pub fn serve_at(
+    session: &ClusterSession,
+    rank: u32,
+    meeting: &Meeting,
+    address: &Address,
+) -> Result<(), ServeError> {
     let credentials = meeting.credentials(Role::Server, rank, 0);
-    let address = &meeting.servers[rank as usize];
     let listener = Listener::bind(address, &credentials, &meeting.wire)?;
-    let mut server = Server::new(session, rank, meeting.servers.len());
-    let mut readers: Vec<ReadHalf> = Vec::new();
     loop {
-        let patience = if readers.is_empty() {
-            Deadline::after(GLANCE)
-        } else {
-            Deadline::PASSED
-        };
-        if let Ok(connection) = listener.accept(patience) {
-            server.admit(connection, &mut readers);
+        let mut readers: Vec<ReadHalf> = Vec::new();
+        let mut server = begin(session, rank, meeting, &listener, &mut readers)?;
+        loop {
+            let patience = if readers.is_empty() {
+                Deadline::after(GLANCE)
+            } else {
+                Deadline::PASSED
+            };
+            match listener.accept(patience) {
+                Ok(connection) => server.admit(connection, &mut readers),
+                Err(AcceptError::TimedOut) => {}
+                Err(error) => return Err(ServeError::Door(error)),
+            }
+            if !readers.is_empty() {
+                let awaited: Vec<&ReadHalf> = readers.iter().collect();
+                let behind: Vec<&WriteHalf> = server.writers.iter().collect();
+                wait_any(&awaited, &behind, Deadline::after(GLANCE))?;
+            }
+            server.hear(&mut readers);
+            server.look_around();
+            if server.is_done() {
+                return Ok(());
+            }
+            if server.is_abandoned {
+                break;
+            }
         }
-        if !readers.is_empty() {
-            let awaited: Vec<&ReadHalf> = readers.iter().collect();
-            let behind: Vec<&WriteHalf> = server.writers.iter().collect();
-            wait_any(&awaited, &behind, Deadline::after(GLANCE))?;
+    }
+}
+
+/// Waits for the controller and what it hands over. Workers that come before
+/// it have to wait.
+fn begin<'a>(
+    session: &'a ClusterSession,
+    rank: u32,
+    meeting: &Meeting,
+    listener: &Listener,
+    readers: &mut Vec<ReadHalf>,
+) -> Result<Server<'a>, ServeError> {
+    let charter = Charter::of(session);
+    let span = Span::cut(session.model.layout(), meeting.servers.len()).swap_remove(rank as usize);
+    let optimizer = session.server_optimizer();
+    let deadline = Deadline::after(meeting.patience);
+    let mut early = Vec::new();
+    loop {
+        let connection = listener.accept(deadline).map_err(|error| match error {
+            AcceptError::TimedOut => ServeError::Abandoned {
+                rank,
+                patience: meeting.patience,
+            },
+            AcceptError::Ended => ServeError::Door(error),
+        })?;
+        if connection.peer().role != Role::Controller {
+            early.push(connection);
+            continue;
         }
-        server.hear(&mut readers);
-        server.look_around();
-        if server.is_done() {
-            return Ok(());
+        let (mut reader, mut writer) = connection.split();
+        match handover::take(&mut reader, &span, optimizer.moments(), &charter) {
+            Ok(start) => {
+                let mut server = Server::new(session, rank, span, start, charter);
+                server.refusals = listener.refusals();
+                readers.push(reader);
+                server.writers.push(writer);
+                for connection in early {
+                    server.admit(connection, readers);
+                }
+                return Ok(server);
+            }
+            Err(HandoverError::OtherTraining(difference)) => {
+                let header = Header::new(Kind::Fault).at(rank, OTHER_TRAINING);
+                // If it is not heard, this end says it too.
+                let _ = writer.send(&header, Payload::Bytes(difference.as_bytes()));
+                return Err(ServeError::OtherTraining { difference });
+            }
+            // It comes again if it is still there.
+            Err(HandoverError::Broken(_) | HandoverError::Malformed) => {}
         }
     }
 }
@@ -100,6 +192,10 @@ impl Received {
 struct Server<'a> {
     session: &'a ClusterSession,
     rank: u32,
+    charter: Charter,
+    refusals: Refusals,
+    /// The controller went away.
+    is_abandoned: bool,
     consistency: Consistency,
     workers: usize,
     milestones: Milestones,
@@ -134,31 +230,35 @@ struct Server<'a> {
 }
 
 impl<'a> Server<'a> {
-    fn new(session: &'a ClusterSession, rank: u32, servers: usize) -> Self {
+    fn new(
+        session: &'a ClusterSession,
+        rank: u32,
+        span: Span,
+        start: Handover,
+        charter: Charter,
+    ) -> Self {
         let consistency = session.cluster.consistency();
         let workers = session.cluster.workers.get() as usize;
-        let layout = session.model.layout();
-        let steps = session.progress.steps;
-        let span = Span::cut(layout, servers).swap_remove(rank as usize);
-        let optimizer = match consistency {
-            Consistency::Local { .. } => OptimizerState {
-                steps: session.optimizer.steps,
-                ..OptimizerState::new(Optimizer::Sgd, layout.len())
-            },
-            _ => session.optimizer.clone(),
+        let steps = start.steps;
+        let optimizer = OptimizerState {
+            optimizer: session.server_optimizer(),
+            moments: start.moments,
+            steps: start.optimizer_steps,
         };
-        let timeout = ticks(session.cluster.failure_timeout);
         let rules = session
             .rules
             .resumed_at(Clock(steps))
-            .failure_timeout(timeout)
-            .join_timeout(timeout.max(ticks(LEAST_JOIN)));
+            .failure_timeout(ticks(session.cluster.failure_timeout))
+            .join_timeout(ticks(start.join_within));
         Self {
             rank,
+            charter,
+            refusals: Refusals::default(),
+            is_abandoned: false,
             consistency,
             workers,
-            milestones: session.milestones(),
-            store: Store::new(span, &session.parameters, &optimizer),
+            milestones: start.milestones,
+            store: Store::of_part(span, start.parameters, optimizer),
             coordinator: Coordinator::new(rules),
             began: now(),
             writers: Vec::new(),
@@ -187,6 +287,10 @@ impl<'a> Server<'a> {
     }
 
     fn admit(&mut self, connection: Connection, readers: &mut Vec<ReadHalf>) {
+        // One controller is enough: another has the token and is mistaken.
+        if connection.peer().role == Role::Controller {
+            return;
+        }
         let (reader, writer) = connection.split();
         readers.push(reader);
         self.writers.push(writer);
@@ -219,10 +323,10 @@ impl<'a> Server<'a> {
                 let (who, now) = (sender(peer), self.tick());
                 self.coordinator.disconnect(who, now, &mut self.actions);
                 self.carry_out();
-            } else {
-                // Without a controller nobody ends the training.
+            } else if self.farewell.is_none() {
+                // Whatever is computed from here on, nobody would look at it.
                 self.is_over = true;
-                self.farewell.get_or_insert_with(now);
+                self.is_abandoned = true;
             }
         }
         for writer in &mut self.writers {
@@ -310,7 +414,13 @@ impl<'a> Server<'a> {
             return false;
         }
         let message = match (header.kind, payload) {
-            (Kind::Join, _) => Message::Join,
+            (Kind::Join, Payload::Bytes(theirs)) => {
+                if let Some(difference) = self.charter.difference(theirs) {
+                    self.turn_away(peer, &difference);
+                    return false;
+                }
+                Message::Join
+            }
             (Kind::Heartbeat, _) => Message::Heartbeat,
             (Kind::Leave, _) => Message::Leave,
             (Kind::Pull, _) => Message::Read {
@@ -455,6 +565,8 @@ impl<'a> Server<'a> {
         match action {
             Action::Welcome { to, clock } => {
                 self.post(to, &Header::new(Kind::Welcome).clock(clock.0), false);
+                let joined = Header::new(Kind::Join).sender(to.worker.0);
+                self.tell(&joined, Payload::NONE);
             }
             Action::Proceed {
                 to,
@@ -608,7 +720,30 @@ impl<'a> Server<'a> {
         if self.rank == 0 {
             self.report(Flags::NONE);
             self.name_holdups();
+        } else {
+            self.tell(&Header::new(Kind::Heartbeat), Payload::NONE);
         }
+        for first in self.refusals.take_firsts() {
+            let (server, from, cause) = (self.rank, first.from, first.cause);
+            self.notify(&format!("server {server} refused {from}, which {cause}"));
+        }
+    }
+
+    /// Words for the user.
+    fn notify(&mut self, words: &str) {
+        let header = Header::new(Kind::Record).at(self.rank, NOTICE);
+        self.tell(&header, Payload::Bytes(words.as_bytes()));
+    }
+
+    /// Refuses a worker that was told to train something else.
+    fn turn_away(&mut self, peer: Member, difference: &str) {
+        let header = Header::new(Kind::Fault).at(self.rank, OTHER_TRAINING);
+        for writer in &mut self.writers {
+            if writer.peer() == peer {
+                let _ = writer.post(&header, Payload::Bytes(difference.as_bytes()));
+            }
+        }
+        self.notify(&format!("{peer} trains something else: {difference}"));
     }
 
     fn report(&mut self, flags: Flags) {
@@ -655,8 +790,7 @@ impl<'a> Server<'a> {
             }
         }
         for notice in notices {
-            let header = Header::new(Kind::Record).at(self.rank, NOTICE);
-            self.tell(&header, Payload::Bytes(notice.as_bytes()));
+            self.notify(&notice);
         }
     }
 
@@ -671,6 +805,11 @@ impl<'a> Server<'a> {
             .any(|writer| writer.peer().role == Role::Worker);
         if remaining && since.elapsed() < FAREWELL {
             return false;
+        }
+        let refused = self.refusals.total();
+        if refused > 0 {
+            let server = self.rank;
+            self.notify(&format!("server {server} refused {refused} connections"));
         }
         if self.rank == 0 {
             self.report(Flags::LAST);
@@ -746,9 +885,6 @@ impl<'a> Server<'a> {
         Tick(ticks(self.began.elapsed()))
     }
 }
-
-/// A worker that starts reads its data first.
-const LEAST_JOIN: Duration = Duration::from_secs(60);
 
 fn ticks(time: Duration) -> u64 {
     u64::try_from(time.as_micros()).unwrap_or(u64::MAX)

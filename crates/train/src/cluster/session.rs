@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 use paceline_data::Split;
 use paceline_kernels::AlignedBuffer;
 use paceline_nets::{Layout, Model};
-use paceline_sync::{SettingsError, Strategy};
+use paceline_sync::{Consistency, SettingsError, Strategy};
 
 use super::account::Account;
 use super::conductor::{Conductor, Milestones, Snapshot};
@@ -19,7 +19,7 @@ use super::rows::Partition;
 use super::threads;
 use crate::checkpoint::{Checkpoint, Progress};
 use crate::compute::Compute;
-use crate::optimizer::OptimizerState;
+use crate::optimizer::{Optimizer, OptimizerState};
 use crate::session::{Outcome, Settings, TrainError, Watch};
 
 /// A model in training by several workers.
@@ -114,7 +114,7 @@ impl ClusterSession {
         stop: &AtomicBool,
     ) -> Result<ClusterOutcome, TrainError> {
         let milestones = self.milestones();
-        let mut conductor = self.conductor(watch, milestones);
+        let mut conductor = self.conductor(watch, milestones, self.threads_of_all());
         let (ending, workers) = match conductor.is_done() {
             Some(ending) => (ending, Vec::new()),
             None if self.cluster.strategy == Strategy::AllReduce => {
@@ -131,8 +131,8 @@ impl ClusterSession {
     /// the goal is met, the loss diverges, or `stop` is set.
     ///
     /// # Errors
-    /// If a checkpoint cannot be written, a member cannot be started, or the
-    /// training cannot go on without a worker that was lost.
+    /// If a checkpoint cannot be written, a member cannot be started or does not
+    /// come, or the training cannot go on without a worker that was lost.
     pub fn run_on_processes(
         &mut self,
         meeting: &Meeting,
@@ -142,7 +142,14 @@ impl ClusterSession {
         stop: &AtomicBool,
     ) -> Result<ClusterOutcome, TrainError> {
         let milestones = self.milestones();
-        let mut conductor = self.conductor(watch, milestones);
+        // Where the workers run, nobody else uses their threads while the
+        // controller evaluates; elsewhere, it has its own host's.
+        let threads = if crew.is_elsewhere() {
+            self.settings.threads
+        } else {
+            self.threads_of_all()
+        };
+        let mut conductor = self.conductor(watch, milestones, threads);
         let (ending, workers) = match conductor.is_done() {
             Some(ending) => (ending, Vec::new()),
             None => controller::train(self, meeting, crew, kills, &mut conductor, stop)?,
@@ -160,14 +167,31 @@ impl ClusterSession {
         self.progress = outcome.progress;
     }
 
+    /// What servers apply. With `local:H` the workers take the optimizer's
+    /// steps, and a server's step leads to their mean.
+    pub(crate) fn server_optimizer(&self) -> Optimizer {
+        match self.cluster.consistency() {
+            Consistency::Local { .. } => Optimizer::Sgd,
+            _ => self.settings.optimizer,
+        }
+    }
+
     pub(crate) fn milestones(&self) -> Milestones {
         let rows = self.data.train.rows();
         let partition = Partition::of(&self.cluster, &self.settings, rows);
         Milestones::new(&self.settings, partition.iterations())
     }
 
-    fn conductor<'a>(&'a self, watch: &'a mut dyn Watch, milestones: Milestones) -> Conductor<'a> {
-        let threads = self.settings.threads * self.cluster.workers.get() as usize;
+    fn threads_of_all(&self) -> usize {
+        self.settings.threads * self.cluster.workers.get() as usize
+    }
+
+    fn conductor<'a>(
+        &'a self,
+        watch: &'a mut dyn Watch,
+        milestones: Milestones,
+        threads: usize,
+    ) -> Conductor<'a> {
         let compute = Compute::new(Arc::clone(&self.model), threads, 1);
         Conductor::new(
             &self.settings,

@@ -51,6 +51,21 @@ impl Store {
         }
     }
 
+    /// The range `span`, of which these are the values.
+    pub(crate) fn of_part(
+        span: Span,
+        parameters: AlignedBuffer,
+        optimizer: OptimizerState,
+    ) -> Self {
+        Self {
+            kernels: Kernels::detect(),
+            parameters: Arc::new(parameters),
+            optimizer,
+            span,
+            touched: Vec::new(),
+        }
+    }
+
     pub(crate) fn span(&self) -> &Span {
         &self.span
     }

@@ -14,8 +14,9 @@ use paceline_wire::{
 };
 
 use super::account::Account;
+use super::charter::Charter;
 use super::conductor::PROGRESS_EVERY;
-use super::frames::{Meeting, NOBODY, pack, pack_account, trailer};
+use super::frames::{Meeting, NOBODY, OTHER_TRAINING, pack, pack_account, trailer};
 use super::round::Rounds;
 use super::session::ClusterSession;
 use super::update::{Span, Update};
@@ -35,6 +36,16 @@ pub enum WorkError {
         #[source]
         source: ConnectError,
     },
+    /// A server's options are not this worker's.
+    #[error("worker {worker} was told to train something else than server {server}: {difference}")]
+    OtherTraining {
+        /// Which worker.
+        worker: u32,
+        /// Which server.
+        server: usize,
+        /// The first option that differs, as the server sees it.
+        difference: String,
+    },
 }
 
 /// Why a life of a worker ended.
@@ -44,6 +55,8 @@ enum Departure {
     /// A connection broke, or a server does not know the worker any more: it
     /// may join again in at least this life.
     Parted(u32),
+    /// This server serves another training.
+    Strange { server: usize, difference: String },
 }
 
 /// Works until the servers say that the training is over.
@@ -76,16 +89,22 @@ pub fn work(
         match departure {
             Departure::Over => return Ok(()),
             Departure::Parted(least) => incarnation = least.max(incarnation + 1),
+            Departure::Strange { server, difference } => {
+                return Err(WorkError::OtherTraining {
+                    worker,
+                    server,
+                    difference,
+                });
+            }
         }
     }
 }
 
-/// A server restarts within this time, or the training has ended.
-const REACHED_WITHIN: Duration = Duration::from_secs(30);
 const TRIED_AGAIN_AFTER: Duration = Duration::from_millis(5);
 
 struct Life {
     worker: u32,
+    charter: Charter,
     clock: WorkerClock,
     spans: Vec<Span>,
     readers: Vec<ReadHalf>,
@@ -134,6 +153,7 @@ impl Life {
         let consistency = session.cluster.consistency();
         Ok(Self {
             worker,
+            charter: Charter::of(session),
             clock: WorkerClock::new(consistency, servers),
             spans: Span::cut(layout, count),
             readers,
@@ -158,13 +178,22 @@ impl Life {
 
     fn iterate(&mut self, rounds: &mut Rounds) -> Result<Departure, Broken> {
         for server in 0..self.readers.len() {
-            self.send(server, &Header::new(Kind::Join), Payload::NONE)?;
+            let charter = Payload::Bytes(self.charter.text().as_bytes());
+            self.send(server, &Header::new(Kind::Join), charter)?;
         }
         for server in 0..self.readers.len() {
             let header = self.readers[server].peek(Deadline::NEVER)?;
             match header.kind {
                 Kind::Welcome => self.clock.welcome(server, Clock(header.clock)),
                 Kind::Stop => return Ok(Departure::Over),
+                Kind::Fault if header.start == OTHER_TRAINING => {
+                    let frame = self.readers[server].receive(Deadline::NEVER)?;
+                    let difference = match frame.payload() {
+                        Ok(Payload::Bytes(text)) => String::from_utf8_lossy(text).into_owned(),
+                        _ => String::new(),
+                    };
+                    return Ok(Departure::Strange { server, difference });
+                }
                 _ => return Ok(parted(&header)),
             }
             self.readers[server].receive(Deadline::NEVER)?;
@@ -320,11 +349,15 @@ fn reach(
     credentials: &Credentials,
     meeting: &Meeting,
 ) -> Result<Connection, ConnectError> {
-    let deadline = Deadline::after(REACHED_WITHIN);
+    let deadline = Deadline::after(meeting.patience);
     loop {
         match connect(address, credentials, &meeting.wire, deadline) {
             Err(ConnectError::Handshake {
-                source: HandshakeError::Truncated | HandshakeError::Io(_),
+                source:
+                    HandshakeError::Silent
+                    | HandshakeError::TimedOut
+                    | HandshakeError::Truncated
+                    | HandshakeError::Io(_),
                 ..
             }) if !deadline.has_passed() => std::thread::sleep(TRIED_AGAIN_AFTER),
             other => return other,

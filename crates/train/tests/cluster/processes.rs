@@ -79,7 +79,7 @@ impl Plan {
         }
     }
 
-    fn session(&self, checkpoint: &Path, from: Option<&Path>) -> ClusterSession {
+    fn session(&self, checkpoint: &Path) -> ClusterSession {
         let (data, model) = if self.data == "sparse" {
             sparse()
         } else {
@@ -88,14 +88,7 @@ impl Plan {
             (data, model)
         };
         let (settings, cluster) = (self.settings(checkpoint), self.cluster());
-        match from {
-            None => ClusterSession::new(model, data, settings, cluster),
-            Some(path) => {
-                let checkpoint = Checkpoint::read(model.layout(), path).expect("a checkpoint");
-                ClusterSession::resume(model, data, settings, cluster, checkpoint)
-            }
-        }
-        .expect("the plan is sound")
+        ClusterSession::new(model, data, settings, cluster).expect("the plan is sound")
     }
 }
 
@@ -112,7 +105,6 @@ fn member() {
         rank,
         incarnation,
         dir,
-        from,
         data,
         optimizer,
         sync,
@@ -139,8 +131,7 @@ fn member() {
     let mut token = String::new();
     std::io::stdin().read_line(&mut token).unwrap();
     let meeting = meeting(Path::new(dir), plan.servers, token.parse().unwrap());
-    let from = (from != "-").then(|| PathBuf::from(from));
-    let session = plan.session(&Path::new(dir).join("model.safetensors"), from.as_deref());
+    let session = plan.session(&Path::new(dir).join("model.safetensors"));
     let rank = rank.parse().unwrap();
     if role == "server" {
         serve(&session, rank, &meeting).unwrap();
@@ -157,6 +148,7 @@ fn meeting(dir: &Path, servers: u32, token: Token) -> Meeting {
         token,
         security: Security::Plain,
         wire: Default::default(),
+        patience: Meeting::PATIENCE,
     }
 }
 
@@ -169,15 +161,14 @@ struct Children {
 }
 
 impl Crew for Children {
-    fn start(&mut self, member: Member, checkpoint: Option<&Path>) -> Result<(), StartMemberError> {
+    fn start(&mut self, member: Member) -> Result<(), StartMemberError> {
         let failed = |source| StartMemberError { member, source };
         let role = match member.role {
             Role::Server => "server",
             _ => "worker",
         };
-        let from = checkpoint.map_or("-".to_owned(), |path| path.display().to_string());
         let words = format!(
-            "{role} {} {} {} {from} {}",
+            "{role} {} {} {} {}",
             member.rank,
             member.incarnation,
             self.dir.display(),
@@ -260,7 +251,7 @@ fn run(plan: &Plan, kills: &[&str]) -> Run {
     let dir = tempfile::tempdir().expect("a directory");
     let path = dir.path().join("model.safetensors");
     let token = Token::random().expect("a token");
-    let mut session = plan.session(&path, None);
+    let mut session = plan.session(&path);
     let mut crew = Children {
         plan: plan.clone(),
         dir: dir.path().to_owned(),
@@ -293,7 +284,7 @@ fn run(plan: &Plan, kills: &[&str]) -> Run {
 /// The bits that the same training on threads ends with.
 fn on_threads_instead(plan: &Plan) -> Vec<u32> {
     let dir = tempfile::tempdir().expect("a directory");
-    let mut session = plan.session(&dir.path().join("model.safetensors"), None);
+    let mut session = plan.session(&dir.path().join("model.safetensors"));
     on_threads(&mut session, &mut Heard::default());
     bits(session.parameters())
 }
@@ -528,7 +519,7 @@ fn strangers_do_not_disturb_a_training() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("model.safetensors");
     let token = Token::random().unwrap();
-    let mut session = PLAN.session(&path, None);
+    let mut session = PLAN.session(&path);
     let mut crew = Children {
         plan: PLAN,
         dir: dir.path().to_owned(),

@@ -73,7 +73,7 @@ pub(crate) struct JobArgs {
     /// How often the test rows are looked at: 1epoch, or a number of steps
     #[arg(long, value_name = "CADENCE", default_value = "1epoch")]
     pub(super) eval_every: Cadence,
-    /// Threads that share each batch [default: the CPUs, divided by the workers]
+    /// Threads that share each batch [default: the CPUs, divided by the workers of this host]
     #[arg(long, value_name = "COUNT")]
     pub(super) threads: Option<NonZeroUsize>,
     /// Decides starting values and the order of the rows [default: 1]

@@ -4,9 +4,10 @@ use crate::failure::Failure;
 use crate::quantity;
 use clap::ValueEnum;
 use paceline_sync::{OnWorkerLoss, Strategy};
-use paceline_train::{Cluster, Kill, Slowdown};
-use paceline_wire::{Impairment, Role};
+use paceline_train::{Cluster, Kill, Meeting, Slowdown};
+use paceline_wire::{Address, Impairment, Role, Security, Token};
 use std::num::NonZeroU32;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Who takes part.
@@ -26,6 +27,18 @@ pub(crate) struct ClusterArgs {
     /// What workers are [default: threads]
     #[arg(long, value_enum, requires = "workers")]
     pub(super) spawn: Option<Spawn>,
+    /// Where a server listens, such as tcp://10.0.0.2:7001; once per server, in their order
+    #[arg(long, value_name = "ADDRESS", requires = "workers")]
+    pub(super) at: Vec<Address>,
+    /// What members elsewhere prove themselves with; made if missing, for its owner alone
+    #[arg(long, value_name = "FILE", requires = "workers")]
+    pub(super) token_file: Option<PathBuf>,
+    /// Encrypt what members send, with TLS 1.3 and keys that the token implies
+    #[arg(long, requires = "workers")]
+    pub(super) tls: bool,
+    /// How long members elsewhere may take to come, and to come back [default: 10min]
+    #[arg(long, value_name = "TIME", requires = "workers", value_parser = quantity::duration)]
+    pub(super) wait: Option<Duration>,
     /// Make a worker slower than it is, such as worker1:2x; may be repeated
     #[arg(long, value_name = "WORKER:FACTOR", requires = "workers")]
     pub(super) slow: Vec<Slowdown>,
@@ -52,9 +65,14 @@ pub(crate) enum Spawn {
     /// Threads that share memory.
     #[default]
     Threads,
-    /// Processes that talk over Unix sockets.
+    /// Processes of this host that the trainer starts; over Unix sockets unless --at says otherwise.
     Processes,
+    /// Processes that are started elsewhere, by hand or by a scheduler; they meet --at the servers.
+    Hosts,
 }
+
+/// Long enough for a person to start everybody.
+const USUAL_WAIT: Duration = Duration::from_secs(600);
 
 impl ClusterArgs {
     /// The checked plan; none without workers.
@@ -77,7 +95,7 @@ impl ClusterArgs {
             )));
         }
         let spawn = self.spawn.unwrap_or_default();
-        if spawn == Spawn::Processes && cluster.strategy == Strategy::AllReduce {
+        if spawn != Spawn::Threads && cluster.strategy == Strategy::AllReduce {
             return Err(Failure::user(anyhow::anyhow!(
                 "--sync allreduce needs workers that are threads"
             ))
@@ -90,6 +108,8 @@ impl ClusterArgs {
                 ("--kill", !self.kill.is_empty()),
                 ("--on-worker-loss", self.on_worker_loss.is_some()),
                 ("--failure-timeout", self.failure_timeout.is_some()),
+                ("--at", !self.at.is_empty()),
+                ("--tls", self.tls),
             ];
             if let Some((flag, _)) = given.iter().find(|(_, given)| *given) {
                 return Err(Failure::user(anyhow::anyhow!(
@@ -98,6 +118,7 @@ impl ClusterArgs {
                 .hint("add --spawn processes"));
             }
         }
+        self.check_meeting(spawn, cluster.servers)?;
         for kill in &self.kill {
             let count = match kill.role {
                 Role::Server => cluster.servers.get(),
@@ -125,7 +146,55 @@ impl ClusterArgs {
                 bandwidth: self.bandwidth.map(|bytes| bytes as f64),
             },
             kills: self.kill.clone(),
+            at: self.at.clone(),
+            token_file: self.token_file.clone(),
+            tls: self.tls,
+            wait: self.wait.unwrap_or(USUAL_WAIT),
         }))
+    }
+
+    /// Whether members can find each other.
+    fn check_meeting(&self, spawn: Spawn, servers: NonZeroU32) -> Result<(), Failure> {
+        let wrong = |words: String| Err(Failure::user(anyhow::anyhow!(words)));
+        let count = self.at.len();
+        if count != servers.get() as usize && (count > 0 || spawn == Spawn::Hosts) {
+            return wrong(format!(
+                "{servers} servers need {servers} addresses, not {count}: \
+                 --at tcp://HOST:PORT once for each"
+            ));
+        }
+        for address in &self.at {
+            if matches!(address, Address::Tcp { port: 0, .. }) {
+                return wrong(format!("--at {address}: nobody would know the port"));
+            }
+        }
+        let mut places: Vec<&Address> = self.at.iter().collect();
+        places.sort();
+        if let Some(twice) = places.windows(2).find(|pair| pair[0] == pair[1]) {
+            return wrong(format!("--at {}: one server listens there", twice[0]));
+        }
+        if spawn != Spawn::Hosts {
+            if self.token_file.is_some() {
+                return wrong("--token-file needs --spawn hosts".to_owned());
+            }
+            if self.wait.is_some() {
+                return wrong("--wait needs --spawn hosts".to_owned());
+            }
+            if self.tls && self.at.is_empty() {
+                return wrong("--tls needs --at: a Unix socket stays on this host".to_owned());
+            }
+            return Ok(());
+        }
+        if let Some(kill) = self.kill.first() {
+            return wrong(format!("--kill {kill} needs --spawn processes"));
+        }
+        if self.on_worker_loss == Some(OnWorkerLoss::Replace) {
+            return Err(Failure::user(anyhow::anyhow!(
+                "--on-worker-loss replace needs members that the trainer starts"
+            ))
+            .hint("with `wait`, whoever depends on it waits until you have started it again"));
+        }
+        Ok(())
     }
 }
 
@@ -136,11 +205,51 @@ pub(super) struct Plan {
     pub(super) spawn: Spawn,
     impairment: Impairment,
     pub(super) kills: Vec<Kill>,
+    /// Where servers listen; if nowhere is said, at Unix sockets.
+    pub(super) at: Vec<Address>,
+    token_file: Option<PathBuf>,
+    tls: bool,
+    wait: Duration,
 }
 
 impl Plan {
+    /// Where members find each other by `--at`.
+    pub(super) fn meeting(&self, token: Token) -> Meeting {
+        Meeting {
+            servers: self.at.clone(),
+            token,
+            security: if self.tls {
+                Security::Tls
+            } else {
+                Security::Plain
+            },
+            wire: self.wire(),
+            patience: match self.spawn {
+                Spawn::Hosts => self.wait,
+                Spawn::Threads | Spawn::Processes => Meeting::PATIENCE,
+            },
+        }
+    }
+
+    /// The token's file, which a trainer of members elsewhere needs.
+    pub(super) fn token_file(&self) -> Result<&Path, Failure> {
+        self.token_file.as_deref().ok_or_else(|| {
+            Failure::user(anyhow::anyhow!("--spawn hosts needs --token-file")).hint(
+                "name a file that does not exist yet: it is made, and every host needs a copy",
+            )
+        })
+    }
+
+    pub(super) fn has_token_file(&self) -> bool {
+        self.token_file.is_some()
+    }
+
+    pub(super) fn tls(&self) -> bool {
+        self.tls
+    }
+
     /// How members talk.
-    pub(super) fn wire(&self) -> paceline_wire::Settings {
+    fn wire(&self) -> paceline_wire::Settings {
         paceline_wire::Settings {
             impairment: self.impairment,
             ..paceline_wire::Settings::default()

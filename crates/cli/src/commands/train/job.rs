@@ -2,7 +2,7 @@
 
 use super::args::JobArgs;
 use super::data;
-use super::distributed::Plan;
+use super::distributed::{Plan, Spawn};
 use crate::failure::Failure;
 use anyhow::Context;
 use paceline_data::{DataSpec, Options};
@@ -52,8 +52,11 @@ impl Job {
         let threads = match args.threads {
             Some(threads) => threads.get(),
             None => match &plan {
-                Some(plan) => (usable_cpus()? / plan.cluster.workers.get() as usize).max(1),
-                None => usable_cpus()?,
+                // Elsewhere a worker has a host for itself, or the user says.
+                Some(plan) if plan.spawn != Spawn::Hosts => {
+                    (usable_cpus()? / plan.cluster.workers.get() as usize).max(1)
+                }
+                _ => usable_cpus()?,
             },
         };
         let is_bounded = args.epochs.is_some() || args.steps.is_some() || args.time.is_some();
@@ -146,9 +149,11 @@ impl Job {
         }
     }
 
-    /// Goes on from a checkpoint of this very training.
-    pub(super) fn resume_from(&mut self, checkpoint: PathBuf) {
-        self.resume = Some(checkpoint);
+    /// Reads no checkpoint: members get their state from the trainer, whose
+    /// files they may not see.
+    pub(super) fn without_resuming(mut self) -> Self {
+        self.resume = None;
+        self
     }
 
     pub(super) fn plan(&self) -> Option<&Plan> {

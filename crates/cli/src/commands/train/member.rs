@@ -1,74 +1,129 @@
 //! `paceline worker` and `paceline server`: the members of a training, as the
-//! trainer starts them.
+//! trainer starts them, or a person or a scheduler elsewhere.
 
 use super::args::Args;
+use super::distributed::{Plan, Spawn};
 use super::job::{Job, Opened};
-use super::trainer::variable;
+use super::token_file;
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::output;
 use anyhow::{Context, anyhow};
-use paceline_train::{ClusterSession, Meeting, serve, work};
-use paceline_wire::{Address, Security, Token};
+use paceline_train::{ClusterSession, Meeting, serve_at, work};
+use paceline_wire::{Address, Token};
 use std::io::Read;
-use std::path::PathBuf;
 
 #[derive(Debug, clap::Args)]
-pub(crate) struct MemberArgs {
-    /// The member's number among its kind
+pub(crate) struct WorkerArgs {
+    /// The worker's number, from 0
     #[arg(long)]
     rank: u32,
-    /// How often the member was started before
-    #[arg(long, default_value_t = 0)]
+    /// How often the worker was started before; who does not know need not say
+    #[arg(long, value_name = "COUNT", default_value_t = 0)]
     incarnation: u32,
-    /// Where each server listens, in their order
-    #[arg(long, value_name = "ADDRESS", required = true)]
-    at: Vec<Address>,
-    /// The checkpoint to go on from, instead of --resume
-    #[arg(long, value_name = "FILE")]
-    from: Option<PathBuf>,
+    #[command(flatten)]
+    train: Args,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct ServerArgs {
+    /// The server's number, from 0
+    #[arg(long)]
+    rank: u32,
+    /// How often the server was started before
+    #[arg(long, value_name = "COUNT", default_value_t = 0, hide = true)]
+    incarnation: u32,
+    /// Listen here, where --at is reached by way of another address
+    #[arg(long, value_name = "ADDRESS")]
+    bind: Option<Address>,
     #[command(flatten)]
     train: Args,
 }
 
 /// Computes for the servers until they end the training.
-pub(crate) fn worker(args: &MemberArgs) -> Result<Exit, Failure> {
-    let (session, meeting) = prepare(args)?;
-    work(&session, args.rank, args.incarnation, &meeting).map_err(Failure::world)?;
+pub(crate) fn worker(args: &WorkerArgs) -> Result<Exit, Failure> {
+    let member = Joining::prepare(&args.train)?;
+    let count = member.plan.cluster.workers.get();
+    member.check_rank("worker", args.rank, count)?;
+    member.say(&format!("worker {} joins", args.rank))?;
+    work(
+        &member.session,
+        args.rank,
+        args.incarnation,
+        &member.meeting,
+    )
+    .map_err(Failure::world)?;
+    member.say("the training has ended")?;
     Ok(Exit::Done)
 }
 
 /// Holds a range of the parameters until the trainer ends the training.
-pub(crate) fn server(args: &MemberArgs) -> Result<Exit, Failure> {
-    let (session, meeting) = prepare(args)?;
-    if args.rank as usize >= meeting.servers.len() {
-        return Err(Failure::user(anyhow!("there is no server {}", args.rank)));
-    }
-    serve(&session, args.rank, &meeting).map_err(Failure::world)?;
+pub(crate) fn server(args: &ServerArgs) -> Result<Exit, Failure> {
+    let member = Joining::prepare(&args.train)?;
+    let count = member.plan.cluster.servers.get();
+    member.check_rank("server", args.rank, count)?;
+    let reached_at = &member.meeting.servers[args.rank as usize];
+    let address = args.bind.as_ref().unwrap_or(reached_at);
+    member.say(&format!("server {} listens at {address}", args.rank))?;
+    serve_at(&member.session, args.rank, &member.meeting, address).map_err(Failure::world)?;
+    member.say("the training has ended")?;
     Ok(Exit::Done)
 }
 
-fn prepare(args: &MemberArgs) -> Result<(ClusterSession, Meeting), Failure> {
-    let token = token()?;
-    let run_dir = variable("PACELINE_RUN_DIR");
-    let mut job = Job::check(&args.train.job, run_dir.as_deref())?;
-    if let Some(from) = &args.from {
-        job.resume_from(from.clone());
+/// A member that knows everything but what the others tell it.
+struct Joining {
+    session: Box<ClusterSession>,
+    plan: Plan,
+    meeting: Meeting,
+}
+
+impl Joining {
+    fn prepare(args: &Args) -> Result<Self, Failure> {
+        let job = Job::check(&args.job, None)?;
+        let Some(plan) = job.plan() else {
+            return Err(Failure::user(anyhow!("a member needs --workers")));
+        };
+        let token = if plan.has_token_file() {
+            token_file::read(plan.token_file()?)?
+        } else {
+            token_from_input()?
+        };
+        let meeting = plan.meeting(token);
+        if meeting.servers.is_empty() {
+            return Err(Failure::user(anyhow!("a member needs --at")));
+        }
+        let Opened::Several(session, plan) = job.without_resuming().open()? else {
+            unreachable!("a job with a plan opens with several workers");
+        };
+        Ok(Self {
+            session,
+            plan,
+            meeting,
+        })
     }
-    let Opened::Several(session, plan) = job.open()? else {
-        return Err(Failure::user(anyhow!("a member needs --workers")));
-    };
-    let meeting = Meeting {
-        servers: args.at.clone(),
-        token,
-        security: Security::Plain,
-        wire: plan.wire(),
-    };
-    Ok((*session, meeting))
+
+    fn check_rank(&self, role: &str, rank: u32, count: u32) -> Result<(), Failure> {
+        if rank < count {
+            return Ok(());
+        }
+        Err(Failure::user(anyhow!(
+            "there is no {role} {rank}: they are numbered from 0 to {}",
+            count - 1
+        )))
+    }
+
+    /// A person started this member and may look at it.
+    fn say(&self, words: &str) -> Result<(), Failure> {
+        match self.plan.spawn {
+            Spawn::Hosts => output::data(&format!("{words}\n")),
+            Spawn::Threads | Spawn::Processes => Ok(()),
+        }
+    }
 }
 
 /// The first line of the input is the run's token; the input's end is the
 /// trainer's, after which nobody needs this process.
-fn token() -> Result<Token, Failure> {
+fn token_from_input() -> Result<Token, Failure> {
     let mut line = String::new();
     std::io::stdin()
         .read_line(&mut line)

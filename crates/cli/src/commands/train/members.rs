@@ -5,10 +5,10 @@ use crate::context;
 use crate::failure::Failure;
 use anyhow::Context;
 use paceline_train::{Crew, Fallen, Meeting, StartMemberError};
-use paceline_wire::{Address, Member, Role, Security, Token};
+use paceline_wire::{Address, Member, Role, Token};
 use std::ffi::OsString;
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, ChildStdin, Command, Stdio};
 
 /// The trainer's child processes, and the private directory of their sockets.
@@ -17,6 +17,8 @@ pub(super) struct Members {
     /// What the user typed after `train`.
     words: Vec<OsString>,
     meeting: Meeting,
+    /// The words name the addresses.
+    has_addresses: bool,
     sockets: PathBuf,
     running: Vec<(Member, Child, ChildStdin)>,
 }
@@ -26,15 +28,16 @@ impl Members {
         let sockets =
             std::env::temp_dir().join(format!("paceline-{}-{}", std::process::id(), nonce()?));
         let address = |server| Address::Unix(sockets.join(format!("server{server}")));
-        let meeting = Meeting {
-            servers: (0..plan.cluster.servers.get()).map(address).collect(),
-            token: Token::random()
-                .context("cannot make a token for the members")
-                .map_err(Failure::world)?,
-            security: Security::Plain,
-            wire: plan.wire(),
-        };
+        let token = Token::random()
+            .context("cannot make a token for the members")
+            .map_err(Failure::world)?;
+        let mut meeting = plan.meeting(token);
+        let has_addresses = !meeting.servers.is_empty();
+        if !has_addresses {
+            meeting.servers = (0..plan.cluster.servers.get()).map(address).collect();
+        }
         Ok(Self {
+            has_addresses,
             program: context::program()?,
             words: std::env::args_os().skip(2).collect(),
             meeting,
@@ -47,7 +50,7 @@ impl Members {
         self.meeting.clone()
     }
 
-    fn spawn(&self, member: Member, checkpoint: Option<&Path>) -> io::Result<(Child, ChildStdin)> {
+    fn spawn(&self, member: Member) -> io::Result<(Child, ChildStdin)> {
         #[expect(clippy::disallowed_methods, reason = "members are child processes")]
         let mut command = Command::new(&self.program);
         command
@@ -58,11 +61,10 @@ impl Members {
             })
             .args(["--rank", &member.rank.to_string()])
             .args(["--incarnation", &member.incarnation.to_string()]);
-        for address in &self.meeting.servers {
-            command.args(["--at", &address.to_string()]);
-        }
-        if let Some(checkpoint) = checkpoint {
-            command.arg("--from").arg(checkpoint);
+        if !self.has_addresses {
+            for address in &self.meeting.servers {
+                command.args(["--at", &address.to_string()]);
+            }
         }
         let mut child = command
             .args(&self.words)
@@ -85,9 +87,9 @@ fn nonce() -> Result<String, Failure> {
 }
 
 impl Crew for Members {
-    fn start(&mut self, member: Member, checkpoint: Option<&Path>) -> Result<(), StartMemberError> {
+    fn start(&mut self, member: Member) -> Result<(), StartMemberError> {
         let (child, stdin) = self
-            .spawn(member, checkpoint)
+            .spawn(member)
             .map_err(|source| StartMemberError { member, source })?;
         self.running.push((member, child, stdin));
         Ok(())

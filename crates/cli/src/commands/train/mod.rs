@@ -8,6 +8,7 @@ mod args;
 mod classic;
 mod data;
 mod distributed;
+mod elsewhere;
 mod given;
 mod job;
 mod list;
@@ -15,6 +16,7 @@ mod member;
 mod members;
 mod reports;
 mod status;
+mod token_file;
 mod trained;
 mod trainer;
 
@@ -25,9 +27,10 @@ use crate::failure::Failure;
 pub(crate) use args::Args;
 use clap::Parser;
 use classic::ClassicJob;
+use distributed::Spawn;
 use job::Job;
 pub(crate) use job::usable_cpus;
-pub(crate) use member::{MemberArgs, server, worker};
+pub(crate) use member::{ServerArgs, WorkerArgs, server, worker};
 use paceline_study::TRAINER;
 use status::TrainingStatus;
 use std::ffi::OsString;
@@ -61,6 +64,10 @@ pub(crate) const OPTIONS: &[&str] = &[
     "servers",
     "sync",
     "spawn",
+    "at",
+    "token_file",
+    "tls",
+    "wait",
     "slow",
     "on_worker_loss",
     "failure_timeout",
@@ -86,7 +93,13 @@ pub(crate) fn check_command(argv: &[String]) -> Result<(), Failure> {
 fn checked_name(args: &Args) -> Result<String, Failure> {
     match ClassicJob::check(&args.job, None)? {
         Some(job) => Ok(job.model.to_string()),
-        None => Job::check(&args.job, None).map(|job| job.model.to_string()),
+        None => {
+            let job = Job::check(&args.job, None)?;
+            if let Some(plan) = job.plan().filter(|plan| plan.spawn == Spawn::Hosts) {
+                plan.token_file()?;
+            }
+            Ok(job.model.to_string())
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 use super::args::Args;
 use super::classic::ClassicJob;
 use super::distributed::Spawn;
+use super::elsewhere::Invitation;
 use super::job::{Job, Opened};
 use super::members::Members;
 use super::reports::Reports;
@@ -11,7 +12,7 @@ use crate::failure::Failure;
 use crate::output;
 use anyhow::Context;
 use paceline_report::number;
-use paceline_train::{Account, Ending, Evaluation, Outcome, ProgressReport, Watch};
+use paceline_train::{Account, Elsewhere, Ending, Evaluation, Outcome, ProgressReport, Watch};
 use signal_hook::consts::signal::{SIGHUP, SIGINT, SIGTERM};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -65,6 +66,11 @@ pub(crate) fn trainer(args: &Args) -> Result<Exit, Failure> {
                     let mut members = Members::new(&plan)?;
                     let meeting = members.meeting();
                     session.run_on_processes(&meeting, &mut members, &plan.kills, &mut told, &stop)
+                }
+                Spawn::Hosts => {
+                    let Invitation { meeting, text } = Invitation::new(&plan)?;
+                    output::data(&text)?;
+                    session.run_on_processes(&meeting, &mut Elsewhere, &[], &mut told, &stop)
                 }
             };
             let found = found.map_err(Failure::world)?;

@@ -340,6 +340,18 @@ impl Model for LeNet {
         gradient: &mut Gradient,
         scratch: &mut [f32],
     ) -> Tally {
+        self.gradient_in_parts(parameters, batch, scale, gradient, scratch, &mut |_, _| {})
+    }
+
+    fn gradient_in_parts(
+        &self,
+        parameters: &[f32],
+        batch: &Batch<'_>,
+        scale: f32,
+        gradient: &mut Gradient,
+        scratch: &mut [f32],
+        part: &mut dyn FnMut(usize, &[f32]),
+    ) -> Tally {
         let rows = batch.rows();
         let mut scratch = Carver(scratch);
         let conv_scratch = scratch.take(self.conv_scratch_len());
@@ -357,6 +369,7 @@ impl Model for LeNet {
             gradient,
             Some(MatrixMut::new(second_slope, rows, width, width)),
             scratch.rest(),
+            part,
         );
         self.activation_backward(features.second.values, second_slope);
         self.convolve_backward(
@@ -371,6 +384,8 @@ impl Model for LeNet {
             gradient,
             conv_scratch,
         );
+        let second = self.second.weight.offset;
+        part(second, &gradient[second..self.head.start()]);
         self.activation_backward(features.first.values, first_slope);
         self.convolve_backward(
             parameters,
@@ -384,6 +399,7 @@ impl Model for LeNet {
             gradient,
             conv_scratch,
         );
+        part(0, &gradient[..second]);
         tally
     }
 

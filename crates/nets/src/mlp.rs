@@ -100,6 +100,18 @@ impl Model for Mlp {
         gradient: &mut Gradient,
         scratch: &mut [f32],
     ) -> Tally {
+        self.gradient_in_parts(parameters, batch, scale, gradient, scratch, &mut |_, _| {})
+    }
+
+    fn gradient_in_parts(
+        &self,
+        parameters: &[f32],
+        batch: &Batch<'_>,
+        scale: f32,
+        gradient: &mut Gradient,
+        scratch: &mut [f32],
+        part: &mut dyn FnMut(usize, &[f32]),
+    ) -> Tally {
         self.stack.gradient(
             parameters,
             self.rows(batch),
@@ -108,6 +120,7 @@ impl Model for Mlp {
             gradient.dense_mut(),
             None,
             scratch,
+            part,
         )
     }
 

@@ -34,6 +34,25 @@ pub trait Model: Send + Sync {
         scratch: &mut [f32],
     ) -> Tally;
 
+    /// As [`Model::gradient`], and hands over the dense part on the way:
+    /// `part` is called with a place in it and the values from there to the
+    /// place before, as soon as they are final. Parts come from the end to the
+    /// beginning and cover the dense part; a network whose last layers are done
+    /// first has them sent while it computes the others.
+    fn gradient_in_parts(
+        &self,
+        parameters: &[f32],
+        batch: &Batch<'_>,
+        scale: f32,
+        gradient: &mut Gradient,
+        scratch: &mut [f32],
+        part: &mut dyn FnMut(usize, &[f32]),
+    ) -> Tally {
+        let tally = self.gradient(parameters, batch, scale, gradient, scratch);
+        part(0, gradient.dense());
+        tally
+    }
+
     /// Loss and hits of the rows, without a gradient.
     fn evaluate(&self, parameters: &[f32], batch: &Batch<'_>, scratch: &mut [f32]) -> Tally;
 

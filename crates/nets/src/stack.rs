@@ -105,6 +105,11 @@ impl Stack {
         self.layers.last().expect("a stack has a layer")
     }
 
+    /// Where its parameters begin.
+    pub(crate) fn start(&self) -> usize {
+        self.layers[0].weight.offset
+    }
+
     pub(crate) fn inputs(&self) -> usize {
         self.layers[0].inputs
     }
@@ -153,7 +158,8 @@ impl Stack {
     }
 
     /// Loss and hits of rows of inputs; writes the gradient of every layer, and
-    /// that of the inputs if wanted.
+    /// that of the inputs if wanted. The stack ends where `gradient` does; a
+    /// layer's part of it is handed over before the layer below is begun.
     #[expect(clippy::too_many_arguments, reason = "one buffer each, all distinct")]
     pub(crate) fn gradient(
         &self,
@@ -164,6 +170,7 @@ impl Stack {
         gradient: &mut [f32],
         input_gradient: Option<MatrixMut<'_>>,
         scratch: &mut [f32],
+        part: &mut dyn FnMut(usize, &[f32]),
     ) -> Tally {
         let rows = inputs.rows();
         let mut scratch = Carver(scratch);
@@ -178,6 +185,7 @@ impl Stack {
         slopes.pop();
         let transposed = scratch.rest();
         let mut slope: &[f32] = logits;
+        let mut end = gradient.len();
         for (index, layer) in self.layers.iter().enumerate().rev() {
             let before = match index {
                 0 => inputs,
@@ -198,6 +206,9 @@ impl Stack {
             );
             self.kernels
                 .column_sums(outer, &mut gradient[layer.bias.range()]);
+            let start = layer.weight.offset;
+            part(start, &gradient[start..end]);
+            end = start;
             if index == 0 {
                 break;
             }

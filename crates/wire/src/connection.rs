@@ -1,6 +1,7 @@
 //! A connection to a proven peer.
 
 use std::io;
+use std::net::IpAddr;
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 
@@ -72,6 +73,13 @@ impl Connection {
     /// Who is at the other end, as the handshake has proven.
     pub fn peer(&self) -> Member {
         self.reader.peer()
+    }
+
+    /// This end's address in the network that leads to the peer: where the
+    /// peer, and who shares its network, can reach this host. `None` for a
+    /// Unix socket.
+    pub fn local_ip(&self) -> Option<IpAddr> {
+        self.reader.stream.local_ip()
     }
 
     /// What the connection carried so far.

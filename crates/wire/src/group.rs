@@ -4,6 +4,7 @@ mod calibration;
 mod doubling;
 mod exchange;
 mod formation;
+mod links;
 mod ring;
 
 use std::time::Duration;
@@ -16,7 +17,8 @@ use crate::read_half::{ReadHalf, ReceiveError};
 use crate::traffic::Traffic;
 use crate::write_half::{SendError, WriteHalf};
 
-pub use formation::FormError;
+pub use formation::{FormError, Formation};
+pub use links::Links;
 
 /// Peers that reduce together, each connected to each.
 ///

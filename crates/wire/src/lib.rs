@@ -82,7 +82,7 @@ pub use connect::{ConnectError, connect};
 pub use connection::Connection;
 pub use deadline::Deadline;
 pub use frame::{Encoding, Flags, HEADER_BYTES, Header, HeaderError, Kind, Payload, PayloadError};
-pub use group::{Algorithm, FormError, Group, ReduceError};
+pub use group::{Algorithm, FormError, Formation, Group, Links, ReduceError};
 pub use handshake::{HandshakeError, PROTOCOL_VERSION};
 pub use impairment::Impairment;
 pub use listener::{AcceptError, BindError, Listener};

@@ -1,7 +1,7 @@
 //! A connected stream socket that never blocks by itself.
 
 use std::io::{self, IoSlice, Read, Write};
-use std::net::{Shutdown, TcpStream};
+use std::net::{IpAddr, Shutdown, TcpStream};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
@@ -56,6 +56,14 @@ impl Socket {
     pub(crate) fn unix(stream: UnixStream) -> io::Result<Self> {
         stream.set_nonblocking(true)?;
         Ok(Self::Unix(stream))
+    }
+
+    /// This end's address in the network; none for a Unix socket.
+    pub(crate) fn local_ip(&self) -> Option<IpAddr> {
+        match self {
+            Self::Tcp(stream) => stream.local_addr().ok().map(|address| address.ip()),
+            Self::Unix(_) => None,
+        }
     }
 
     /// Sets the kernel's send buffer. The kernel doubles the value for its own

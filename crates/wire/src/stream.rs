@@ -1,6 +1,7 @@
 //! A byte stream to a peer: a socket, with TLS over it or not.
 
 use std::io::{self, IoSlice, Read, Write};
+use std::net::IpAddr;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -180,6 +181,10 @@ impl Stream {
     /// Starts a wait that first spins.
     pub(crate) fn patience(&self, deadline: Deadline) -> Patience {
         Patience::new(self.spin, deadline)
+    }
+
+    pub(crate) fn local_ip(&self) -> Option<IpAddr> {
+        self.socket.local_ip()
     }
 
     pub(crate) fn spin(&self) -> Duration {

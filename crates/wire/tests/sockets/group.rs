@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use paceline_wire::{
-    Address, Algorithm, Buckets, Connection, FormError, Group, Impairment, Listener, ReduceError,
-    Role, Settings,
+    Address, Algorithm, Buckets, Connection, FormError, Formation, Group, Impairment, Listener,
+    ReduceError, Role, Settings, connect,
 };
 
 use crate::support::{PATIENCE, member, private_directory, server, soon, worker};
@@ -350,4 +350,69 @@ fn a_lost_member_is_reported_at_the_end_of_the_step() {
         buckets.finish(&mut [0.0]),
         Err(ReduceError::Broken)
     ));
+}
+
+#[test]
+fn a_group_that_is_cut_from_beside_ends_the_wait_of_all() {
+    let mut groups = mesh(2, &Settings::default());
+    // Of the second member nothing comes: the first waits until it is cut.
+    let (absent, mut waiting) = (groups.pop().unwrap(), groups.pop().unwrap());
+    let links = waiting.links();
+    std::thread::scope(|scope| {
+        let waiter = scope.spawn(move || waiting.all_reduce(&mut numbers(0, 10)));
+        links.cut();
+        assert!(waiter.join().unwrap().is_err());
+    });
+    let mut other = absent;
+    assert!(other.all_reduce(&mut numbers(1, 10)).is_err());
+}
+
+#[test]
+fn links_count_what_all_connections_carried() {
+    let bytes = as_members(mesh(3, &Settings::default()), |mut group| {
+        let links = group.links();
+        group.all_reduce(&mut numbers(group.rank(), 100)).unwrap();
+        links.bytes()
+    });
+    let sent: u64 = bytes.iter().map(|(sent, _)| sent).sum();
+    let received: u64 = bytes.iter().map(|(_, received)| received).sum();
+    assert_eq!(sent, received);
+    assert!(sent >= 4 * 400, "{sent}");
+}
+
+#[test]
+fn who_comes_from_an_earlier_group_is_passed_over() {
+    let root = private_directory();
+    let settings = Settings::default();
+    let mut addresses = Vec::new();
+    let mut listeners = Vec::new();
+    for rank in 0..2 {
+        let address = Address::unix(&root.path().join(format!("worker-{rank}"))).unwrap();
+        listeners.push(Listener::bind(&address, &worker(rank), &settings).unwrap());
+        addresses.push(address);
+    }
+    // Worker 1 came for the first group, which never formed.
+    let stale = connect(&addresses[0], &worker(1), &settings, soon()).unwrap();
+    let results: Vec<_> = std::thread::scope(|scope| {
+        let members: Vec<_> = listeners
+            .into_iter()
+            .enumerate()
+            .map(|(rank, listener)| {
+                let (addresses, settings) = (&addresses, &settings);
+                scope.spawn(move || {
+                    let mut me = worker(u32::try_from(rank).unwrap());
+                    me.me.incarnation = 1;
+                    let mut formation = Formation::new(&listener, addresses, &me, settings);
+                    formation.advance(soon()).unwrap();
+                    let mut group = formation.into_group(PATIENCE).unwrap();
+                    let mut values = numbers(rank, 1000);
+                    group.all_reduce(&mut values).unwrap();
+                    values
+                })
+            })
+            .collect();
+        members.into_iter().map(|m| m.join().unwrap()).collect()
+    });
+    check_sums(2, 1000, &results);
+    drop(stale);
 }

@@ -128,6 +128,50 @@ impl Compute {
         tally
     }
 
+    /// Whether one thread computes: the parts of a gradient that is a sum over
+    /// threads are final only when all of them are done.
+    pub(crate) fn has_parts(&self) -> bool {
+        self.lanes.len() == 1
+    }
+
+    /// As [`Compute::gradient_of_share`] on one thread, which hands over the
+    /// dense part of the gradient on the way; see
+    /// [`Model::gradient_in_parts`].
+    ///
+    /// # Panics
+    ///
+    /// If there are no rows, or more than the batch size, or more threads.
+    pub(crate) fn gradient_in_parts(
+        &mut self,
+        data: &DataSet,
+        rows: &[u32],
+        batch_rows: usize,
+        parameters: &[f32],
+        part: &mut dyn FnMut(usize, &[f32]),
+    ) -> Tally {
+        assert!(
+            !rows.is_empty() && rows.len() <= self.largest_batch,
+            "a batch has at least one row and at most the batch size"
+        );
+        let [lane] = &mut self.lanes[..] else {
+            panic!("one thread computes a gradient in parts");
+        };
+        self.filled = 1;
+        let lane = exclusive(lane);
+        let batch = lane.feed.gather(data, rows.iter().copied());
+        lane.gradient.begin();
+        let tally = self.model.gradient_in_parts(
+            parameters,
+            &batch,
+            1.0 / batch_rows as f32,
+            &mut lane.gradient,
+            &mut lane.scratch,
+            part,
+        );
+        self.collect_touched();
+        tally
+    }
+
     /// Applies the gradient that [`Compute::gradient`] left, each thread on its
     /// own range of the parameters.
     ///
@@ -276,6 +320,15 @@ impl Compute {
                 kernels.sum_shards(portion[0], &shards);
             });
         }
+        self.rows_into(update);
+    }
+
+    /// Writes the rows of the table that the last batch touched into `update`.
+    pub(crate) fn rows_into(&mut self, update: &mut Update) {
+        let gradients: Vec<&Gradient> = self.lanes[..self.filled]
+            .iter_mut()
+            .map(|lane| &exclusive(lane).gradient)
+            .collect();
         update.rows.clear();
         update.cells.clear();
         update.rows.extend_from_slice(&self.touched);

@@ -9,7 +9,7 @@ use std::time::Duration;
 use paceline_data::{Split, epoch_order_into};
 use paceline_kernels::AlignedBuffer;
 use paceline_nets::{Model, Tally};
-use paceline_wire::{ConnectError, Member};
+use paceline_wire::{BindError, ConnectError, Member};
 
 use crate::checkpoint::{Checkpoint, CheckpointWriter, Progress};
 use crate::clock::Stopwatch;
@@ -226,8 +226,22 @@ pub enum TrainError {
         /// How the last was lost.
         how: String,
     },
+    /// Workers without a server meet at the trainer, and it is not said where.
+    #[error("there is no address at which the workers meet")]
+    Nowhere,
+    /// The trainer cannot listen for its workers.
+    #[error("cannot listen for the workers")]
+    Unheard(#[source] BindError),
+    /// Workers that sum among themselves could not do so.
+    #[error("the workers' group broke {times} times at step {step}, though all of them are there")]
+    Scattered {
+        /// How often.
+        times: u32,
+        /// At which step.
+        step: u64,
+    },
     /// The connections could not be waited for.
-    #[error("cannot wait for the servers")]
+    #[error("cannot wait for the other members")]
     Wait(#[source] std::io::Error),
 }
 

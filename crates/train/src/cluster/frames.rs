@@ -149,6 +149,9 @@ pub(crate) struct Caption {
 }
 
 impl Caption {
+    /// How many bytes it takes.
+    pub(crate) const BYTES: usize = 5 * size_of::<u64>();
+
     pub(crate) fn pack(self) -> Vec<u8> {
         let Due {
             evaluation,

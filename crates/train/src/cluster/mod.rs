@@ -5,6 +5,7 @@ mod charter;
 mod conductor;
 mod controller;
 mod crew;
+mod desk;
 mod dial;
 mod frames;
 mod handover;

@@ -86,6 +86,39 @@ impl Rounds {
         tally
     }
 
+    /// Whether the gradient of an iteration can be handed over in parts: not
+    /// where it is a sum over threads, or is clipped as a whole.
+    pub(crate) fn has_parts(&self) -> bool {
+        self.local.is_none() && self.settings.clip.is_none() && self.compute.has_parts()
+    }
+
+    /// As [`Rounds::compute`], except that the dense part is handed over while
+    /// it is computed (see [`Model::gradient_in_parts`]), and not written.
+    pub(crate) fn compute_in_parts(
+        &mut self,
+        clock: u64,
+        parameters: &[f32],
+        update: &mut Update,
+        part: &mut dyn FnMut(usize, &[f32]),
+    ) -> Tally {
+        let began = now();
+        let share = self.partition.share(self.worker, clock);
+        if share.rows.is_empty() {
+            update.clear();
+            part(0, &update.dense);
+            return Tally::default();
+        }
+        let (rows, batch_rows) = (share.rows, share.batch_rows);
+        let tally = self
+            .compute
+            .gradient_in_parts(&self.data, rows, batch_rows, parameters, part);
+        self.compute.rows_into(update);
+        if self.slowness > 1.0 {
+            pause(began.elapsed().mul_f64(self.slowness - 1.0));
+        }
+        tally
+    }
+
     fn gradient(&mut self, clock: u64, parameters: &[f32], update: &mut Update) -> Tally {
         let share = self.partition.share(self.worker, clock);
         if share.rows.is_empty() {

@@ -118,7 +118,7 @@ impl ClusterSession {
         let (ending, workers) = match conductor.is_done() {
             Some(ending) => (ending, Vec::new()),
             None if self.cluster.strategy == Strategy::AllReduce => {
-                reduce::train(self, &mut conductor, milestones, stop)?
+                reduce::train_on_threads(self, &mut conductor, stop)?
             }
             None => threads::train(self, &mut conductor, milestones, stop)?,
         };
@@ -152,7 +152,13 @@ impl ClusterSession {
         let mut conductor = self.conductor(watch, milestones, threads);
         let (ending, workers) = match conductor.is_done() {
             Some(ending) => (ending, Vec::new()),
-            None => controller::train(self, meeting, crew, kills, &mut conductor, stop)?,
+            None => {
+                let train = match self.cluster.strategy {
+                    Strategy::AllReduce => reduce::train_on_processes,
+                    _ => controller::train,
+                };
+                train(self, meeting, crew, kills, &mut conductor, stop)?
+            }
         };
         let (outcome, last) = conductor.end(ending)?;
         self.keep(&outcome, last);

@@ -6,6 +6,7 @@ use paceline_kernels::{AlignedBuffer, Kernels};
 
 use super::update::{Part, Span};
 use crate::optimizer::{Optimizer, OptimizerState, Step};
+use crate::session::Settings;
 
 /// A range of the parameters and what the optimizer remembers of it.
 #[derive(Debug)]
@@ -27,6 +28,18 @@ pub(crate) struct Rates {
     pub(crate) decay: f32,
     /// Multiplies the sum of the parts.
     pub(crate) shrink: f32,
+}
+
+impl Rates {
+    /// Those of a step, with `per_epoch` steps to an epoch.
+    pub(crate) fn at(step: u64, settings: &Settings, per_epoch: u64) -> Self {
+        let epochs = step as f64 / per_epoch as f64;
+        Self {
+            rate: (settings.rate * settings.schedule.factor(epochs)) as f32,
+            decay: settings.decay,
+            shrink: 1.0,
+        }
+    }
 }
 
 impl Store {

@@ -6,7 +6,7 @@
 //! a copy of the parameters, server range by server range.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
+use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
@@ -15,7 +15,8 @@ use paceline_nets::Tally;
 use paceline_sync::{Action, Clock, Consistency, Coordinator, Receipt, Sender, Tick};
 
 use super::account::Account;
-use super::conductor::{Conductor, Due, Milestones, PROGRESS_EVERY, Snapshot};
+use super::conductor::{Conductor, Due, Milestones, Snapshot};
+use super::desk::{Desk, Desks};
 use super::round::Rounds;
 use super::session::ClusterSession;
 use super::store::{Rates, Store};
@@ -59,7 +60,8 @@ pub(super) fn train(
                 .expect("the system starts a thread");
         }
         drop(snapshots);
-        let ending = conduct(&hall, conductor, heard, stop);
+        let steps = || hall.steps();
+        let ending = hall.desks.conduct(conductor, heard, stop, steps);
         hall.close();
         ending
     })?;
@@ -71,34 +73,7 @@ pub(super) fn train(
         // The workers have gone: what they left is the state to go on from.
         conductor.hear(hall.last_snapshot(ending == Ending::Time))?;
     }
-    Ok((ending, hall.accounts()))
-}
-
-/// Looks at snapshots until one ends the training; none if the workers ended it.
-fn conduct(
-    hall: &Hall<'_>,
-    conductor: &mut Conductor<'_>,
-    heard: Receiver<Snapshot>,
-    stop: &AtomicBool,
-) -> Result<Option<Ending>, TrainError> {
-    loop {
-        match heard.recv_timeout(PROGRESS_EVERY) {
-            Ok(snapshot) => {
-                if let Some(ending) = conductor.hear(snapshot)? {
-                    return Ok(Some(ending));
-                }
-            }
-            Err(RecvTimeoutError::Timeout) => {}
-            Err(RecvTimeoutError::Disconnected) => return Ok(None),
-        }
-        if stop.load(Ordering::Relaxed) {
-            return Ok(Some(Ending::Interrupted));
-        }
-        if conductor.is_late() {
-            return Ok(Some(Ending::Time));
-        }
-        conductor.tell(hall.pulse(), hall.steps(), || hall.accounts());
-    }
+    Ok((ending, hall.desks.accounts()))
 }
 
 /// Where the workers meet.
@@ -117,7 +92,7 @@ struct Hall<'a> {
     /// The parameters by server where updates are applied as they come; one
     /// for all where they are gathered, which [`State`] guards as well.
     stores: Vec<Mutex<Store>>,
-    desks: Vec<Mutex<Desk>>,
+    desks: Desks,
     /// Updates that count, of all workers; with gathered updates, iterations.
     counted: AtomicU64,
 }
@@ -144,12 +119,6 @@ struct Told {
     clock: Clock,
     version: Clock,
     waited_for: Option<u32>,
-}
-
-/// What a worker reports of itself.
-struct Desk {
-    account: Account,
-    pulse: Tally,
 }
 
 /// Ends the training if a worker's thread panics: others would wait for it.
@@ -206,14 +175,7 @@ impl<'a> Hall<'a> {
                 .into_iter()
                 .map(|span| Mutex::new(Store::new(span, &session.parameters, &optimizer)))
                 .collect(),
-            desks: (0..workers)
-                .map(|_| {
-                    Mutex::new(Desk {
-                        account: Account::new(workers),
-                        pulse: Tally::default(),
-                    })
-                })
-                .collect(),
+            desks: Desks::new(workers),
             counted: AtomicU64::new(if consistency.gathers() {
                 steps
             } else {
@@ -291,7 +253,7 @@ impl<'a> Hall<'a> {
             };
             let sent = now();
             let iterations = self.consistency.iterations_per_update();
-            let mut desk = lock(&self.desks[me]);
+            let mut desk = self.desks.of(me);
             let Desk { account, pulse } = &mut *desk;
             pulse.add(tally);
             account.iterations += iterations;
@@ -516,12 +478,7 @@ impl<'a> Hall<'a> {
     }
 
     fn rates(&self, steps: u64) -> Rates {
-        let epochs = steps as f64 / self.milestones.per_epoch as f64;
-        Rates {
-            rate: (self.settings.rate * self.settings.schedule.factor(epochs)) as f32,
-            decay: self.settings.decay,
-            shrink: 1.0,
-        }
+        Rates::at(steps, self.settings, self.milestones.per_epoch)
     }
 
     fn copy_parameters(&self, me: usize, own: &mut [f32]) {
@@ -591,21 +548,6 @@ impl<'a> Hall<'a> {
         } else {
             counted / self.workers as u64
         }
-    }
-
-    fn pulse(&self) -> Tally {
-        let mut all = Tally::default();
-        for desk in &self.desks {
-            all.add(std::mem::take(&mut lock(desk).pulse));
-        }
-        all
-    }
-
-    fn accounts(&self) -> Vec<Account> {
-        self.desks
-            .iter()
-            .map(|desk| lock(desk).account.clone())
-            .collect()
     }
 
     fn fate(&self) -> Option<Ending> {

@@ -7,16 +7,17 @@ use std::time::Duration;
 
 use paceline_kernels::AlignedBuffer;
 use paceline_nets::Tally;
-use paceline_sync::{Clock, WorkerClock};
+use paceline_sync::{Clock, Strategy, WorkerClock};
 use paceline_wire::{
-    Address, ConnectError, Connection, Credentials, Deadline, Flags, HandshakeError, Header, Kind,
-    Payload, ReadHalf, ReceiveError, Role, SendError, WriteHalf, connect,
+    Address, BindError, ConnectError, Connection, Credentials, Deadline, Flags, HandshakeError,
+    Header, Kind, Payload, ReadHalf, ReceiveError, Role, SendError, WriteHalf, connect,
 };
 
 use super::account::Account;
 use super::charter::Charter;
 use super::conductor::PROGRESS_EVERY;
 use super::frames::{Meeting, NOBODY, OTHER_TRAINING, pack, pack_account, trailer};
+use super::reduce;
 use super::round::Rounds;
 use super::session::ClusterSession;
 use super::update::{Span, Update};
@@ -46,6 +47,41 @@ pub enum WorkError {
         /// The first option that differs, as the server sees it.
         difference: String,
     },
+    /// Workers without a server meet at the trainer, and it is not known where.
+    #[error("there is no address at which the workers meet")]
+    Nowhere,
+    /// The trainer was not reached.
+    #[error("worker {worker} cannot reach the trainer")]
+    NoTrainer {
+        /// Which worker.
+        worker: u32,
+        /// Why.
+        #[source]
+        source: ConnectError,
+    },
+    /// The worker cannot listen for the others.
+    #[error("worker {worker} cannot listen for the others")]
+    Unheard {
+        /// Which worker.
+        worker: u32,
+        /// Why.
+        #[source]
+        source: BindError,
+    },
+    /// The trainer's options are not this worker's.
+    #[error("worker {worker} was told to train something else than the trainer: {difference}")]
+    Misled {
+        /// Which worker.
+        worker: u32,
+        /// The first option that differs, as the trainer sees it.
+        difference: String,
+    },
+    /// The trainer went away before the training was over.
+    #[error("worker {worker} has lost the trainer")]
+    Deserted {
+        /// Which worker.
+        worker: u32,
+    },
 }
 
 /// Why a life of a worker ended.
@@ -59,16 +95,21 @@ enum Departure {
     Strange { server: usize, difference: String },
 }
 
-/// Works until the servers say that the training is over.
+/// Works until the servers, or without them the trainer, say that the training
+/// is over.
 ///
 /// # Errors
-/// If a server is not reached, also again after a connection broke.
+/// If a server is not reached, also again after a connection broke; or, without
+/// servers, if the trainer is not reached or gone.
 pub fn work(
     session: &ClusterSession,
     worker: u32,
     incarnation: u32,
     meeting: &Meeting,
 ) -> Result<(), WorkError> {
+    if session.cluster.strategy == Strategy::AllReduce {
+        return reduce::work(session, worker, incarnation, meeting);
+    }
     let workers = session.cluster.workers.get() as usize;
     let mut rounds = Rounds::new(
         worker,
@@ -344,7 +385,7 @@ impl Drop for Life {
 
 /// Connects to a server. One that dies during the handshake is tried again: its
 /// successor listens soon.
-fn reach(
+pub(super) fn reach(
     address: &Address,
     credentials: &Credentials,
     meeting: &Meeting,

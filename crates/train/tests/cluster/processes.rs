@@ -4,8 +4,11 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use paceline_data::Split;
+use paceline_nets::Model;
 use paceline_train::{
     Cadence, Checkpoint, CheckpointSettings, Cluster, ClusterOutcome, ClusterSession, Crew, Ending,
     Evaluation, Fallen, Goal, Kill, Meeting, ProgressReport, Settings, StartMemberError,
@@ -13,22 +16,26 @@ use paceline_train::{
 };
 use paceline_wire::{Address, Member, Role, Security, Token};
 
-use crate::support::{Heard, bits, blobs, cluster, network, on_threads, settings, sparse};
+use crate::support::{
+    Heard, bits, blobs, cluster, network, on_threads, settings, sparse, wide_network,
+};
 
 /// What a member of a test must know, in words that its environment carries.
 #[derive(Clone, Debug)]
-struct Plan {
-    data: &'static str,
-    optimizer: &'static str,
-    sync: &'static str,
-    workers: u32,
-    servers: u32,
-    steps: u64,
-    slow: &'static str,
-    policy: &'static str,
+pub(crate) struct Plan {
+    pub(crate) data: &'static str,
+    pub(crate) optimizer: &'static str,
+    pub(crate) sync: &'static str,
+    pub(crate) workers: u32,
+    pub(crate) servers: u32,
+    pub(crate) steps: u64,
+    pub(crate) slow: &'static str,
+    pub(crate) policy: &'static str,
+    /// The time-out for failures, in seconds.
+    pub(crate) timeout: u64,
 }
 
-const PLAN: Plan = Plan {
+pub(crate) const PLAN: Plan = Plan {
     data: "blobs",
     optimizer: "momentum",
     sync: "bsp",
@@ -37,12 +44,13 @@ const PLAN: Plan = Plan {
     steps: 60,
     slow: "",
     policy: "replace",
+    timeout: 5,
 };
 
 impl Plan {
     fn words(&self) -> String {
         format!(
-            "{} {} {} {} {} {} {} {}",
+            "{} {} {} {} {} {} {} {} {}",
             self.data,
             self.optimizer,
             self.sync,
@@ -50,6 +58,7 @@ impl Plan {
             self.servers,
             self.steps,
             self.policy,
+            self.timeout,
             self.slow
         )
     }
@@ -58,7 +67,7 @@ impl Plan {
         Cluster {
             slow: self.slow.parse().into_iter().collect(),
             on_worker_loss: Some(self.policy.parse().expect("a policy")),
-            failure_timeout: Duration::from_secs(5),
+            failure_timeout: Duration::from_secs(self.timeout),
             ..cluster(self.workers, self.servers, self.sync)
         }
     }
@@ -79,16 +88,30 @@ impl Plan {
         }
     }
 
-    fn session(&self, checkpoint: &Path) -> ClusterSession {
-        let (data, model) = if self.data == "sparse" {
-            sparse()
-        } else {
-            let data = blobs();
-            let model = network(&data);
-            (data, model)
-        };
+    pub(crate) fn session(&self, checkpoint: &Path) -> ClusterSession {
+        let (data, model) = self.material();
         let (settings, cluster) = (self.settings(checkpoint), self.cluster());
         ClusterSession::new(model, data, settings, cluster).expect("the plan is sound")
+    }
+
+    /// Goes on where the checkpoint stands.
+    pub(crate) fn resumed(&self, checkpoint: &Path) -> ClusterSession {
+        let (data, model) = self.material();
+        let (settings, cluster) = (self.settings(checkpoint), self.cluster());
+        let kept = Checkpoint::read(model.layout(), checkpoint).expect("a checkpoint");
+        ClusterSession::resume(model, data, settings, cluster, kept).expect("the plan is sound")
+    }
+
+    fn material(&self) -> (Split, Arc<dyn Model>) {
+        if self.data == "sparse" {
+            return sparse();
+        }
+        let data = blobs();
+        let model = match self.data {
+            "wide" => wide_network(&data),
+            _ => network(&data),
+        };
+        (data, model)
     }
 }
 
@@ -112,6 +135,7 @@ fn member() {
         servers,
         steps,
         policy,
+        timeout,
         slow,
     ] = words[..]
     else {
@@ -127,6 +151,7 @@ fn member() {
         steps: steps.parse().unwrap(),
         slow: keep(slow),
         policy: keep(policy),
+        timeout: timeout.parse().unwrap(),
     };
     let mut token = String::new();
     std::io::stdin().read_line(&mut token).unwrap();
@@ -140,7 +165,7 @@ fn member() {
     }
 }
 
-fn meeting(dir: &Path, servers: u32, token: Token) -> Meeting {
+pub(crate) fn meeting(dir: &Path, servers: u32, token: Token) -> Meeting {
     Meeting {
         servers: (0..servers)
             .map(|server| Address::Unix(dir.join("sockets").join(format!("server{server}"))))
@@ -153,11 +178,25 @@ fn meeting(dir: &Path, servers: u32, token: Token) -> Meeting {
 }
 
 /// Members as processes.
-struct Children {
+pub(crate) struct Children {
     plan: Plan,
     dir: PathBuf,
     token: Token,
     running: Vec<(Member, Child)>,
+    /// Who was started, with its process's number.
+    pub(crate) started: Arc<Mutex<Vec<(Member, u32)>>>,
+}
+
+impl Children {
+    pub(crate) fn new(plan: &Plan, dir: &Path, token: &Token) -> Self {
+        Self {
+            plan: plan.clone(),
+            dir: dir.to_owned(),
+            token: token.clone(),
+            running: Vec::new(),
+            started: Arc::default(),
+        }
+    }
 }
 
 impl Crew for Children {
@@ -184,6 +223,8 @@ impl Crew for Children {
             .map_err(failed)?;
         let mut stdin = child.stdin.take().expect("its input is piped");
         writeln!(stdin, "{}", self.token.reveal()).map_err(failed)?;
+        let mut started = self.started.lock().expect("nobody panics");
+        started.push((member, child.id()));
         self.running.push((member, child));
         Ok(())
     }
@@ -224,9 +265,9 @@ impl Drop for Children {
 
 /// Remembers evaluations and notices.
 #[derive(Default)]
-struct Told {
-    evaluations: Vec<Evaluation>,
-    notices: Vec<String>,
+pub(crate) struct Told {
+    pub(crate) evaluations: Vec<Evaluation>,
+    pub(crate) notices: Vec<String>,
 }
 
 impl Watch for Told {
@@ -241,23 +282,18 @@ impl Watch for Told {
     }
 }
 
-struct Run {
-    outcome: Result<ClusterOutcome, TrainError>,
-    parameters: Vec<u32>,
-    told: Told,
+pub(crate) struct Run {
+    pub(crate) outcome: Result<ClusterOutcome, TrainError>,
+    pub(crate) parameters: Vec<u32>,
+    pub(crate) told: Told,
 }
 
-fn run(plan: &Plan, kills: &[&str]) -> Run {
+pub(crate) fn run(plan: &Plan, kills: &[&str]) -> Run {
     let dir = tempfile::tempdir().expect("a directory");
     let path = dir.path().join("model.safetensors");
     let token = Token::random().expect("a token");
     let mut session = plan.session(&path);
-    let mut crew = Children {
-        plan: plan.clone(),
-        dir: dir.path().to_owned(),
-        token: token.clone(),
-        running: Vec::new(),
-    };
+    let mut crew = Children::new(plan, dir.path(), &token);
     let kills: Vec<Kill> = kills
         .iter()
         .map(|kill| kill.parse().expect("a kill"))
@@ -282,7 +318,7 @@ fn run(plan: &Plan, kills: &[&str]) -> Run {
 }
 
 /// The bits that the same training on threads ends with.
-fn on_threads_instead(plan: &Plan) -> Vec<u32> {
+pub(crate) fn on_threads_instead(plan: &Plan) -> Vec<u32> {
     let dir = tempfile::tempdir().expect("a directory");
     let mut session = plan.session(&dir.path().join("model.safetensors"));
     on_threads(&mut session, &mut Heard::default());
@@ -338,7 +374,7 @@ fn processes_learn_under_every_consistency_model() {
 
 /// Long enough to be disturbed on the way: a member is killed when the
 /// controller has seen step 20, and nobody gets far beyond without it.
-const LONG: Plan = Plan { steps: 200, ..PLAN };
+pub(crate) const LONG: Plan = Plan { steps: 200, ..PLAN };
 
 #[test]
 fn a_killed_worker_is_replaced_and_the_result_is_the_same() {
@@ -424,7 +460,8 @@ impl Chance {
 /// as the policy documents.
 fn campaign(seed: u64) {
     let mut chance = Chance(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1);
-    let sync = ["bsp", "ssp:2", "async", "backup:1", "local:2"][chance.below(5) as usize];
+    let sync =
+        ["bsp", "ssp:2", "async", "backup:1", "local:2", "allreduce"][chance.below(6) as usize];
     let policy = ["replace", "continue", "fail"][chance.below(3) as usize];
     let workers = 2 + chance.below(2) as u32;
     let servers = 1 + chance.below(2) as u32;
@@ -455,7 +492,9 @@ fn campaign(seed: u64) {
         Ok(found) => assert_eq!(found.outcome.ending, Ending::Steps, "{story}"),
         Err(TrainError::Lost { .. }) => {
             let killed = kills.iter().any(|kill| kill.starts_with("worker"));
-            assert!(policy == "fail" && killed, "{story}");
+            // A sum without one of its members is none of all.
+            let ends = policy == "fail" || (sync, policy) == ("allreduce", "continue");
+            assert!(ends && killed, "{story}");
         }
         Err(error) => panic!("{story}: {error}"),
     }
@@ -520,12 +559,7 @@ fn strangers_do_not_disturb_a_training() {
     let path = dir.path().join("model.safetensors");
     let token = Token::random().unwrap();
     let mut session = PLAN.session(&path);
-    let mut crew = Children {
-        plan: PLAN,
-        dir: dir.path().to_owned(),
-        token: token.clone(),
-        running: Vec::new(),
-    };
+    let mut crew = Children::new(&PLAN, dir.path(), &token);
     let mut watch = Disturbing {
         told: Told::default(),
         server: &dir.path().join("sockets/server0"),

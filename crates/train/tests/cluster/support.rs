@@ -38,6 +38,12 @@ pub(crate) fn network(data: &Split) -> Arc<dyn Model> {
     Arc::new(Mlp::new(width, &[24], classes, Kernels::detect()))
 }
 
+/// A network so large that its gradient is summed in buckets.
+pub(crate) fn wide_network(data: &Split) -> Arc<dyn Model> {
+    let (width, classes) = (data.train.width(), data.train.classes());
+    Arc::new(Mlp::new(width, &[512, 512], classes, Kernels::detect()))
+}
+
 /// A model of sparse rows: its parameters are a table of touched rows.
 pub(crate) fn sparse() -> (Split, Arc<dyn Model>) {
     let data = data("synthetic:sparse,rows=400,width=3000,entries=12,seed=4");

@@ -1,0 +1,77 @@
+//! What workers that are threads lay out for the conductor, and how it looks.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use paceline_nets::Tally;
+
+use super::account::Account;
+use super::conductor::{Conductor, PROGRESS_EVERY, Snapshot};
+use crate::session::{Ending, TrainError};
+
+/// What a worker reports of itself.
+pub(crate) struct Desk {
+    pub(crate) account: Account,
+    /// Its rows since the conductor looked.
+    pub(crate) pulse: Tally,
+}
+
+/// Everybody's desk, by worker.
+pub(crate) struct Desks(Vec<Mutex<Desk>>);
+
+impl Desks {
+    pub(crate) fn new(workers: usize) -> Self {
+        let empty = || Desk {
+            account: Account::new(workers),
+            pulse: Tally::default(),
+        };
+        Self((0..workers).map(|_| Mutex::new(empty())).collect())
+    }
+
+    pub(crate) fn of(&self, worker: usize) -> MutexGuard<'_, Desk> {
+        self.0[worker]
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn accounts(&self) -> Vec<Account> {
+        (0..self.0.len())
+            .map(|worker| self.of(worker).account.clone())
+            .collect()
+    }
+
+    /// Looks at snapshots until one ends the training; none if the workers
+    /// ended it. `steps` says how far they are. On return nobody hears
+    /// snapshots any more: a worker does not wait to hand one over.
+    pub(crate) fn conduct(
+        &self,
+        conductor: &mut Conductor<'_>,
+        heard: Receiver<Snapshot>,
+        stop: &AtomicBool,
+        steps: impl Fn() -> u64,
+    ) -> Result<Option<Ending>, TrainError> {
+        loop {
+            match heard.recv_timeout(PROGRESS_EVERY) {
+                Ok(snapshot) => {
+                    if let Some(ending) = conductor.hear(snapshot)? {
+                        return Ok(Some(ending));
+                    }
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return Ok(None),
+            }
+            if stop.load(Ordering::Relaxed) {
+                return Ok(Some(Ending::Interrupted));
+            }
+            if conductor.is_late() {
+                return Ok(Some(Ending::Time));
+            }
+            let mut pulse = Tally::default();
+            for worker in 0..self.0.len() {
+                pulse.add(std::mem::take(&mut self.of(worker).pulse));
+            }
+            conductor.tell(pulse, steps(), || self.accounts());
+        }
+    }
+}

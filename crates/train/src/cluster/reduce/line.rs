@@ -1,0 +1,243 @@
+//! A worker's line to the trainer: what comes is kept until the worker looks,
+//! and signs of life go out while it computes.
+
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use paceline_wire::{
+    Deadline, Frame, Header, Kind, Links, Payload, ReadHalf, ReceiveError, SendError, WriteHalf,
+};
+
+use super::roster::Roster;
+use super::signs::Signs;
+use super::snapshots::{self, Arriving};
+use crate::clock::now;
+use crate::cluster::conductor::Snapshot;
+use crate::cluster::frames::OTHER_TRAINING;
+
+/// A worker's line to the trainer.
+pub(super) struct Line {
+    worker: u32,
+    writer: Mutex<WriteHalf>,
+    inbox: Mutex<Inbox>,
+    bell: Condvar,
+    pub(super) signs: Signs,
+}
+
+#[derive(Default)]
+struct Inbox {
+    end: Option<End>,
+    /// Groups up to this one are of no use any more.
+    called_off: u32,
+    roster: Option<Roster>,
+    /// A state to go on from.
+    given: Option<Snapshot>,
+    /// The step of the last snapshot that was looked at.
+    looked: Option<u64>,
+    /// The group that this worker is in.
+    links: Option<(u32, Links)>,
+}
+
+/// Why a worker's work is over.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum End {
+    /// The trainer says so.
+    Over,
+    /// The trainer trains something else; this is the difference.
+    Misled(String),
+    /// The trainer is gone.
+    Deserted,
+}
+
+/// The group that a worker is in, or was to be in, is of no further use.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct CalledOff;
+
+impl Line {
+    pub(super) fn new(worker: u32, writer: WriteHalf) -> Self {
+        Self {
+            worker,
+            writer: Mutex::new(writer),
+            inbox: Mutex::default(),
+            bell: Condvar::new(),
+            signs: Signs::default(),
+        }
+    }
+
+    /// Hears the trainer and says every so often that the worker is alive,
+    /// until the work is over: on a thread of its own.
+    pub(super) fn attend(&self, mut reader: ReadHalf, mut arriving: Arriving, every: Duration) {
+        let mut beaten = now();
+        loop {
+            let rest = every.saturating_sub(beaten.elapsed());
+            match reader.receive(Deadline::after(rest)) {
+                Ok(frame) => self.hear(&frame, &mut arriving),
+                Err(ReceiveError::TimedOut) => {}
+                Err(_) => self.end_with(End::Deserted),
+            }
+            if self.end().is_some() {
+                return;
+            }
+            if beaten.elapsed() >= every {
+                beaten = now();
+                let doing = self.signs.doing().code();
+                let header = Header::new(Kind::Heartbeat).at(0, doing);
+                // A trainer that is gone is seen by the next receive.
+                let _ = self.post(&header, Payload::NONE);
+            }
+        }
+    }
+
+    fn hear(&self, frame: &Frame<'_>, arriving: &mut Arriving) {
+        let header = frame.header;
+        match (header.kind, frame.payload()) {
+            (Kind::Roster, Ok(Payload::Bytes(bytes))) => {
+                let Some(roster) = Roster::unpack(&header, bytes) else {
+                    return;
+                };
+                if roster.stops {
+                    self.signs.stop();
+                }
+                self.inbox().roster = Some(roster);
+            }
+            (Kind::Leave, _) => {
+                let group = u32::try_from(header.start).unwrap_or(u32::MAX);
+                let mut inbox = self.inbox();
+                inbox.called_off = inbox.called_off.max(group);
+                inbox.cut();
+            }
+            (Kind::Clock, _) => self.inbox().looked = Some(header.clock),
+            (Kind::Stop, _) => self.end_with(End::Over),
+            (Kind::Fault, Ok(Payload::Bytes(text))) if header.start == OTHER_TRAINING => {
+                let difference = String::from_utf8_lossy(text).into_owned();
+                self.end_with(End::Misled(difference));
+            }
+            (Kind::Checkpoint, Ok(Payload::Bytes(_))) => self.signs.stop(),
+            _ => {
+                if let Some(state) = arriving.take(frame) {
+                    self.inbox().given = Some(state);
+                }
+            }
+        }
+        self.bell.notify_all();
+    }
+
+    fn end_with(&self, end: End) {
+        let mut inbox = self.inbox();
+        inbox.end.get_or_insert(end);
+        inbox.cut();
+        self.bell.notify_all();
+    }
+
+    /// Ends [`Line::attend`] from this side.
+    pub(super) fn give_up(&self) {
+        self.end_with(End::Over);
+    }
+
+    /// Whether the work is over, and why.
+    pub(super) fn end(&self) -> Option<End> {
+        self.inbox().end.clone()
+    }
+
+    /// Waits for the roster of the group after `before`.
+    pub(super) fn next_roster(&self, before: u32) -> Result<Roster, End> {
+        let mut inbox = self.inbox();
+        loop {
+            if let Some(end) = &inbox.end {
+                return Err(end.clone());
+            }
+            if let Some(roster) = inbox.roster.take_if(|roster| roster.generation > before) {
+                return Ok(roster);
+            }
+            inbox = self.wait(inbox);
+        }
+    }
+
+    /// A state that the trainer gave this worker to go on from.
+    pub(super) fn given(&self) -> Option<Snapshot> {
+        self.inbox().given.take()
+    }
+
+    /// Whether a group still has its purpose.
+    pub(super) fn stands(&self, group: u32) -> Result<(), CalledOff> {
+        self.inbox().stands(group)
+    }
+
+    /// From now on a group that is called off is cut.
+    pub(super) fn enter(&self, group: u32, links: &Links) -> Result<(), CalledOff> {
+        let mut inbox = self.inbox();
+        inbox.links = Some((group, links.clone()));
+        let stands = inbox.stands(group);
+        if stands.is_err() {
+            inbox.cut();
+        }
+        stands
+    }
+
+    pub(super) fn leave(&self) {
+        self.inbox().links = None;
+    }
+
+    /// Waits until the trainer has looked at the snapshot of `step`.
+    pub(super) fn await_look(&self, step: u64, group: u32) -> Result<(), CalledOff> {
+        let mut inbox = self.inbox();
+        while inbox.looked.is_none_or(|looked| looked < step) {
+            inbox.stands(group)?;
+            inbox = self.wait(inbox);
+        }
+        Ok(())
+    }
+
+    /// Waits until the work is over or the group is called off: its steps are
+    /// done, and somebody may still miss them.
+    pub(super) fn await_dismissal(&self, group: u32) {
+        let mut inbox = self.inbox();
+        while inbox.stands(group).is_ok() {
+            inbox = self.wait(inbox);
+        }
+    }
+
+    /// Sends a snapshot, the trainer's time taken.
+    pub(super) fn show(&self, snapshot: &Snapshot) -> Result<(), SendError> {
+        snapshots::send(&mut self.writer(), snapshot)
+    }
+
+    /// Says something without waiting for the trainer.
+    pub(super) fn post(&self, header: &Header, payload: Payload<'_>) -> Result<(), SendError> {
+        let header = header.sender(self.worker);
+        self.writer().post(&header, payload).map(|_| ())
+    }
+
+    fn writer(&self) -> MutexGuard<'_, WriteHalf> {
+        self.writer.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn inbox(&self) -> MutexGuard<'_, Inbox> {
+        self.inbox.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn wait<'a>(&self, inbox: MutexGuard<'a, Inbox>) -> MutexGuard<'a, Inbox> {
+        self.bell
+            .wait(inbox)
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Inbox {
+    fn stands(&self, group: u32) -> Result<(), CalledOff> {
+        if self.end.is_some() || group <= self.called_off {
+            Err(CalledOff)
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Breaks the group that this worker is in, if it is called off.
+    fn cut(&self) {
+        if let Some((group, links)) = &self.links
+            && self.stands(*group).is_err()
+        {
+            links.cut();
+        }
+    }
+}

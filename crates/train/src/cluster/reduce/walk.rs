@@ -1,0 +1,257 @@
+//! One worker's steps, which are everybody's.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use paceline_nets::Tally;
+use paceline_wire::{Group, ReduceError};
+
+use super::circle::{Broken, Circle};
+use super::signs::{Doing, Signs};
+use super::sums::Sums;
+use crate::clock::now;
+use crate::cluster::account::Account;
+use crate::cluster::conductor::{Due, Milestones, Snapshot};
+use crate::cluster::frames::Caption;
+use crate::cluster::round::Rounds;
+use crate::cluster::session::ClusterSession;
+use crate::cluster::store::{Rates, Store};
+use crate::cluster::update::{Span, Update};
+
+/// A worker that holds all parameters and takes the same steps as the others.
+pub(super) struct Walk<'a> {
+    session: &'a ClusterSession,
+    milestones: Milestones,
+    worker: usize,
+    rounds: Rounds,
+    store: Store,
+    update: Update,
+    sums: Sums,
+    step: u64,
+    /// The rows of all workers since the last milestone, that of this step not
+    /// counted as one.
+    since: Tally,
+    /// When this worker left the last sum.
+    left: Instant,
+}
+
+/// What came of a step.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Stride {
+    /// It was taken.
+    Taken(Taken),
+    /// Somebody wants to stop: nobody took it.
+    Stopped,
+    /// The loss is not a number any more: nobody took it.
+    Diverged,
+}
+
+/// A step that was taken.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Taken {
+    /// What is due after it.
+    pub(super) due: Due,
+    /// This worker's rows.
+    pub(super) own: Tally,
+    /// The rows of all workers.
+    pub(super) all: Tally,
+    computing: Duration,
+    waiting: Duration,
+    /// Who was waited for.
+    last: usize,
+    sending: Duration,
+}
+
+impl Taken {
+    /// Enters the step in the worker's account.
+    pub(super) fn enter(&self, account: &mut Account) {
+        account.iterations += 1;
+        account.rows += self.own.rows;
+        account.computing += self.computing;
+        account.waiting += self.waiting;
+        if let Some(other) = account.waited_for.get_mut(self.last) {
+            *other += self.waiting;
+        }
+        account.sending += self.sending;
+    }
+}
+
+impl<'a> Walk<'a> {
+    pub(super) fn new(session: &'a ClusterSession, worker: u32) -> Self {
+        let layout = session.model.layout();
+        Self {
+            session,
+            milestones: session.milestones(),
+            worker: worker as usize,
+            rounds: Rounds::new(
+                worker,
+                Arc::clone(&session.model),
+                session.data.train.clone(),
+                session.settings.clone(),
+                &session.cluster,
+            ),
+            store: Store::new(Span::whole(layout), &session.parameters, &session.optimizer),
+            update: Update::none(layout),
+            sums: Sums::new(layout, session.cluster.workers.get() as usize),
+            step: session.progress.steps,
+            since: Tally::default(),
+            left: now(),
+        }
+    }
+
+    /// What is due when, by the trainer's word.
+    pub(super) fn follow(&mut self, milestones: Milestones) {
+        self.milestones = milestones;
+    }
+
+    /// Steps taken so far.
+    pub(super) fn step(&self) -> u64 {
+        self.step
+    }
+
+    /// A circle of processes that suits the model.
+    pub(super) fn circle(&self, group: Group) -> std::io::Result<Circle> {
+        Circle::of_processes(group, &self.sums, self.rounds.has_parts())
+    }
+
+    /// Takes one step with the others.
+    pub(super) fn stride(&mut self, circle: &mut Circle, signs: &Signs) -> Result<Stride, Broken> {
+        let began = now();
+        signs.does(Doing::Computing(self.step));
+        let Self {
+            rounds,
+            store,
+            update,
+            sums,
+            ..
+        } = self;
+        let parameters = &store.parameters()[..];
+        let own = if let Circle::Overlapped(buckets) = circle {
+            rounds.compute_in_parts(self.step, parameters, update, &mut |start, values| {
+                sums.put_part(start, values, buckets);
+            })
+        } else {
+            let own = rounds.compute(self.step, parameters, update);
+            sums.put_dense(&update.dense);
+            own
+        };
+        let computed = now();
+        let busy = computed - self.left;
+        signs.does(Doing::Summing(self.step));
+        sums.put_rest(update, own, signs.stops(), self.worker, busy);
+        circle.sum(sums)?;
+        let summed = now();
+        self.left = summed;
+        let found = sums.found();
+        if found.stops {
+            return Ok(Stride::Stopped);
+        }
+        if !found.tally.loss.is_finite() {
+            return Ok(Stride::Diverged);
+        }
+        let per_epoch = self.milestones.per_epoch;
+        let rates = Rates::at(self.step, &self.session.settings, per_epoch);
+        store.apply(&[sums.gradient()], rates);
+        if self.due().is_any() {
+            self.since = Tally::default();
+        }
+        self.since.add(found.tally);
+        self.step += 1;
+        // All left the last sum at once: who was busy for longer was waited
+        // for by that much.
+        let waited = found.longest.saturating_sub(busy).min(summed - computed);
+        Ok(Stride::Taken(Taken {
+            due: self.due(),
+            own,
+            all: found.tally,
+            computing: computed - began,
+            waiting: waited,
+            last: found.last,
+            sending: computed.elapsed().saturating_sub(waited),
+        }))
+    }
+
+    /// What is due at this very step.
+    fn due(&self) -> Due {
+        match self.step.checked_sub(1) {
+            Some(before) => self.milestones.between(before, self.step),
+            None => Due::default(),
+        }
+    }
+
+    /// What has become due since step `looked`.
+    pub(super) fn due_since(&self, looked: u64) -> Due {
+        self.milestones.between(looked, self.step)
+    }
+
+    /// What is known of the state besides its step and its numbers.
+    pub(super) fn caption(&self) -> Caption {
+        Caption {
+            tally: self.since,
+            optimizer_steps: self.store.optimizer().steps,
+            due: Due::default(),
+        }
+    }
+
+    /// The parameters after the last step.
+    pub(super) fn snapshot(&self, due: Due) -> Snapshot {
+        Snapshot {
+            steps: self.step,
+            parameters: Arc::clone(self.store.parameters()),
+            optimizer: self.store.optimizer().clone(),
+            tally: self.since,
+            due,
+        }
+    }
+
+    /// The parameters at which all stopped between milestones. The rows up to
+    /// a milestone were told with it.
+    pub(super) fn last_snapshot(&self) -> Snapshot {
+        let told = self.due().is_any();
+        Snapshot {
+            tally: if told { Tally::default() } else { self.since },
+            ..self.snapshot(Due {
+                end: true,
+                ..Due::default()
+            })
+        }
+    }
+
+    /// Goes on from another state.
+    pub(super) fn restore(&mut self, state: &Snapshot) {
+        let span = Span::whole(self.session.model.layout());
+        self.store = Store::new(span, &state.parameters, &state.optimizer);
+        self.step = state.steps;
+        self.since = state.tally;
+    }
+
+    /// Has everybody go on from the state of the worker `source`, of which the
+    /// step and the caption are known.
+    ///
+    /// The numbers travel by a sum to which the others add nothing: minus zero,
+    /// the one number that changes no other, not even plus or minus zero.
+    pub(super) fn settle(
+        &mut self,
+        group: &mut Group,
+        source: usize,
+        step: u64,
+        caption: &Caption,
+    ) -> Result<(), ReduceError> {
+        let mut state = Snapshot {
+            steps: step,
+            tally: caption.tally,
+            ..self.snapshot(Due::default())
+        };
+        state.optimizer.steps = caption.optimizer_steps;
+        let parameters = Arc::make_mut(&mut state.parameters);
+        for values in [parameters].into_iter().chain(&mut state.optimizer.moments) {
+            if self.worker != source {
+                values.fill(-0.0);
+            }
+            group.all_reduce(values)?;
+        }
+        self.restore(&state);
+        self.left = now();
+        Ok(())
+    }
+}

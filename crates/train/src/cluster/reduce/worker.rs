@@ -1,0 +1,330 @@
+//! A worker that is a process.
+
+use std::time::{Duration, Instant};
+
+use paceline_nets::Tally;
+use paceline_wire::{
+    AcceptError, Address, ConnectError, Connection, Deadline, Flags, FormError, Formation, Group,
+    Header, Kind, Links, Listener, Payload, ReduceError, Role, SendError,
+};
+
+use super::circle::Broken;
+use super::line::{CalledOff, End, Line};
+use super::roster::{Roster, Standing};
+use super::signs::Doing;
+use super::snapshots::Arriving;
+use super::walk::{Stride, Walk};
+use crate::clock::now;
+use crate::cluster::account::Account;
+use crate::cluster::charter::Charter;
+use crate::cluster::conductor::{PROGRESS_EVERY, Snapshot};
+use crate::cluster::frames::{Meeting, pack, pack_account};
+use crate::cluster::session::ClusterSession;
+use crate::cluster::worker::{WorkError, reach};
+
+/// How long a worker tries to connect to the others before it asks anew.
+const FORMS_WITHIN: Duration = Duration::from_secs(30);
+/// How often it looks meanwhile whether the group is called off.
+const GLANCE: Duration = Duration::from_secs(1);
+/// Who hangs is named by the trainer, and the group is then called off: a
+/// worker waits for a peer that computes for however long.
+const PATIENCE: Duration = Duration::MAX;
+
+/// Works until the trainer says that the training is over.
+///
+/// # Errors
+/// If the trainer is not reached, or gone, or the worker cannot listen.
+pub(in crate::cluster) fn work(
+    session: &ClusterSession,
+    worker: u32,
+    incarnation: u32,
+    meeting: &Meeting,
+) -> Result<(), WorkError> {
+    let trainer = meeting.servers.first().ok_or(WorkError::Nowhere)?;
+    let credentials = meeting.credentials(Role::Worker, worker, incarnation);
+    let connection = reach(trainer, &credentials, meeting)
+        .map_err(|source| WorkError::NoTrainer { worker, source })?;
+    let own = own_address(trainer, &connection, worker, incarnation);
+    let listener = Listener::bind(&own, &credentials, &meeting.wire)
+        .map_err(|source| WorkError::Unheard { worker, source })?;
+    let (reader, writer) = connection.split();
+    let line = Line::new(worker, writer);
+    let arriving = Arriving::new(session.model.layout(), session.settings.optimizer);
+    let every = session.cluster.failure_timeout / 4;
+    let end = std::thread::scope(|scope| {
+        std::thread::Builder::new()
+            .name("line".to_owned())
+            .spawn_scoped(scope, || line.attend(reader, arriving, every))
+            .expect("the system starts a thread");
+        let _guard = EndsTheLine(&line);
+        let account = Account {
+            restarts: incarnation,
+            ..Account::new(session.cluster.workers.get() as usize)
+        };
+        Life {
+            worker,
+            charter: Charter::of(session),
+            meeting,
+            listener: &listener,
+            line: &line,
+            walk: Walk::new(session, worker),
+            account,
+            pulse: Tally::default(),
+            told: now(),
+            links: None,
+            carried: (0, 0),
+            shown: None,
+        }
+        .go()
+    });
+    match end {
+        End::Over => Ok(()),
+        End::Misled(difference) => Err(WorkError::Misled { worker, difference }),
+        End::Deserted => Err(WorkError::Deserted { worker }),
+    }
+}
+
+/// Ends the line also if the worker panics: it must not seem alive.
+struct EndsTheLine<'a>(&'a Line);
+
+impl Drop for EndsTheLine<'_> {
+    fn drop(&mut self) {
+        self.0.give_up();
+    }
+}
+
+/// Where a worker listens for the others: beside the trainer's socket, or at
+/// the address by which it reaches the trainer.
+fn own_address(
+    trainer: &Address,
+    connection: &Connection,
+    worker: u32,
+    incarnation: u32,
+) -> Address {
+    match trainer {
+        Address::Unix(path) => {
+            Address::Unix(path.with_file_name(format!("worker{worker}.{incarnation}")))
+        }
+        Address::Tcp { host, .. } => Address::Tcp {
+            host: connection
+                .local_ip()
+                .map_or_else(|| host.clone(), |ip| ip.to_string()),
+            port: 0,
+        },
+    }
+}
+
+struct Life<'a> {
+    worker: u32,
+    charter: Charter,
+    meeting: &'a Meeting,
+    listener: &'a Listener,
+    line: &'a Line,
+    walk: Walk<'a>,
+    account: Account,
+    /// The rows of all workers since the last report.
+    pulse: Tally,
+    told: Instant,
+    links: Option<Links>,
+    /// Bytes that former groups sent and received.
+    carried: (u64, u64),
+    /// The step of the snapshot that is on its way.
+    shown: Option<u64>,
+}
+
+impl Life<'_> {
+    /// Takes part in one group after another.
+    fn go(&mut self) -> End {
+        let mut group = 0;
+        loop {
+            if let Some(end) = self.line.end() {
+                return self.part(end);
+            }
+            self.line.signs.does(Doing::Gathering);
+            // A trainer that is gone is seen on the line.
+            let _ = self.ask();
+            let roster = match self.line.next_roster(group) {
+                Ok(roster) => roster,
+                Err(end) => return self.part(end),
+            };
+            group = roster.generation;
+            self.shown = None;
+            // Whatever ended the group, the next one is asked for.
+            let _ = self.take_part(&roster);
+            self.line.leave();
+            self.carried = self.bytes();
+            self.links = None;
+        }
+    }
+
+    fn part(&mut self, end: End) -> End {
+        if end == End::Over {
+            // Nobody is left to be told if it fails.
+            let _ = self.report(Flags::LAST);
+        }
+        end
+    }
+
+    /// Says where this worker stands.
+    fn ask(&self) -> Result<(), Gone> {
+        let standing = Standing {
+            step: self.walk.step(),
+            caption: self.walk.caption(),
+            address: self.listener.address().clone(),
+            charter: self.charter.text().to_owned(),
+        };
+        let bytes = standing.pack();
+        self.line
+            .post(&standing.header(), Payload::Bytes(&bytes))
+            .map_err(Gone::from)
+    }
+
+    /// Forms a group and takes its steps, until they are done or it breaks.
+    fn take_part(&mut self, roster: &Roster) -> Result<(), Gone> {
+        if let Some(state) = self.line.given() {
+            self.walk.restore(&state);
+        }
+        self.walk.follow(roster.milestones);
+        let mut group = self.form(roster)?;
+        let links = group.links();
+        self.line.enter(roster.generation, &links)?;
+        self.links = Some(links);
+        if group.size() == 2 {
+            // The sum of two numbers has the same bits by either algorithm. Of
+            // more, a measurement would decide in which order they are added,
+            // and a repetition end with other bits.
+            group.measure()?;
+        }
+        let source = roster.source as usize;
+        self.walk
+            .settle(&mut group, source, roster.step, &roster.caption)?;
+        self.step_on(group, roster)?;
+        self.report(Flags::NONE)?;
+        self.line.await_dismissal(roster.generation);
+        Ok(())
+    }
+
+    fn form(&self, roster: &Roster) -> Result<Group, Gone> {
+        let credentials = self
+            .meeting
+            .credentials(Role::Worker, self.worker, roster.generation);
+        let (addresses, wire) = (&roster.addresses, &self.meeting.wire);
+        let mut formation = Formation::new(self.listener, addresses, &credentials, wire);
+        let deadline = Deadline::after(FORMS_WITHIN);
+        loop {
+            self.line.stands(roster.generation)?;
+            match formation.advance(Deadline::after(GLANCE).or_sooner(deadline)) {
+                Ok(()) => return Ok(formation.into_group(PATIENCE)?),
+                Err(
+                    FormError::Unreached {
+                        source: ConnectError::Unreachable { .. },
+                        ..
+                    }
+                    | FormError::Absent {
+                        source: AcceptError::TimedOut,
+                        ..
+                    },
+                ) if !deadline.has_passed() => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    fn step_on(&mut self, group: Group, roster: &Roster) -> Result<(), Gone> {
+        let mut circle = self.walk.circle(group)?;
+        // What the former first worker did not come to show.
+        let overdue = self.walk.due_since(roster.looked);
+        if overdue.is_any() {
+            self.show(|walk| walk.snapshot(overdue), roster.generation)?;
+        }
+        if overdue.end {
+            return Ok(());
+        }
+        loop {
+            match self.walk.stride(&mut circle, &self.line.signs)? {
+                Stride::Taken(step) => {
+                    step.enter(&mut self.account);
+                    self.pulse.add(step.all);
+                    if step.due.is_any() {
+                        self.show(|walk| walk.snapshot(step.due), roster.generation)?;
+                    }
+                    if step.due.end {
+                        return Ok(());
+                    }
+                    if self.told.elapsed() >= PROGRESS_EVERY {
+                        self.report(Flags::NONE)?;
+                    }
+                }
+                Stride::Stopped => {
+                    return self.show(|walk| walk.last_snapshot(), roster.generation);
+                }
+                Stride::Diverged => {
+                    self.line.post(&Header::new(Kind::Fault), Payload::NONE)?;
+                    return Ok(());
+                }
+            }
+        }
+    }
+
+    /// The first worker shows the trainer its parameters, which are
+    /// everybody's. It goes on while the trainer looks, but not beyond the next
+    /// snapshot: every one is looked at, so that a repetition finds the same.
+    fn show(&mut self, look: impl FnOnce(&Walk<'_>) -> Snapshot, group: u32) -> Result<(), Gone> {
+        if self.worker != 0 {
+            return Ok(());
+        }
+        if let Some(before) = self.shown.replace(self.walk.step()) {
+            self.line.await_look(before, group)?;
+        }
+        Ok(self.line.show(&look(&self.walk))?)
+    }
+
+    /// Tells what this worker did; the first also what all found.
+    fn report(&mut self, flags: Flags) -> Result<(), Gone> {
+        self.told = now();
+        (self.account.bytes_sent, self.account.bytes_received) = self.bytes();
+        let pulse = std::mem::take(&mut self.pulse);
+        let pulse = if self.worker == 0 {
+            pulse
+        } else {
+            Tally::default()
+        };
+        let mut numbers = vec![
+            self.walk.step(),
+            pulse.loss.to_bits(),
+            pulse.hits,
+            pulse.rows,
+        ];
+        pack_account(&self.account, &mut numbers);
+        let header = Header::new(Kind::Record).flags(flags);
+        Ok(self.line.post(&header, Payload::Bytes(&pack(&numbers)))?)
+    }
+
+    fn bytes(&self) -> (u64, u64) {
+        let (sent, received) = self.links.as_ref().map_or((0, 0), Links::bytes);
+        (self.carried.0 + sent, self.carried.1 + received)
+    }
+}
+
+/// The group is of no further use, or the trainer is gone: which, the line
+/// knows.
+struct Gone;
+
+macro_rules! gone {
+    ($($error:ty),*) => {
+        $(impl From<$error> for Gone {
+            fn from(_: $error) -> Self {
+                Self
+            }
+        })*
+    };
+}
+
+gone!(
+    Broken,
+    CalledOff,
+    FormError,
+    ReduceError,
+    SendError,
+    std::io::Error
+);

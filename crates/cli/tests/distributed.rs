@@ -87,6 +87,52 @@ fn a_training_outlives_a_killed_worker_and_a_killed_server() {
 }
 
 #[test]
+fn processes_without_a_server_leave_the_checkpoint_of_threads_also_if_one_is_killed() {
+    let dir = tempfile::tempdir().unwrap();
+    let calm = train(dir.path(), "calm", &["--sync=allreduce", "--eval-every=10"]);
+    assert_eq!(calm.code, Some(0), "{}", calm.err);
+    let ran = train(
+        dir.path(),
+        "stormy",
+        &[
+            "--sync=allreduce",
+            "--eval-every=10",
+            "--spawn=processes",
+            "--kill=worker0@step20",
+            "--kill=worker1@step60",
+        ],
+    );
+    assert_eq!(ran.code, Some(0), "{}{}", ran.out, ran.err);
+    assert!(ran.out.contains("worker 0 has ended"), "{}", ran.out);
+    assert!(ran.out.contains("go on together from step"), "{}", ran.out);
+    assert!(bits(&dir.path().join("calm")) == bits(&dir.path().join("stormy")));
+    let shown = run(dir.path(), ["show", "stormy"]);
+    assert!(shown.out.contains("worker1"), "{}", shown.out);
+}
+
+/// A port that nobody listens on at this moment.
+fn free_port() -> u16 {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a loopback port is free");
+    listener.local_addr().expect("it is bound").port()
+}
+
+#[test]
+fn processes_without_a_server_meet_by_tcp_too() {
+    let dir = tempfile::tempdir().unwrap();
+    let threads = train(dir.path(), "threads", &["--sync=allreduce"]);
+    assert_eq!(threads.code, Some(0), "{}", threads.err);
+    let port = free_port();
+    let at = format!("--at=tcp://127.0.0.1:{port}");
+    let processes = train(
+        dir.path(),
+        "processes",
+        &["--sync=allreduce", "--spawn=processes", &at, "--tls"],
+    );
+    assert_eq!(processes.code, Some(0), "{}", processes.err);
+    assert!(bits(&dir.path().join("threads")) == bits(&dir.path().join("processes")));
+}
+
+#[test]
 fn a_training_that_must_not_lose_a_worker_ends_with_the_worlds_exit_code() {
     let dir = tempfile::tempdir().unwrap();
     let ran = train(
@@ -114,6 +160,15 @@ fn what_makes_no_sense_is_refused_before_anything_starts() {
         ("--slow=worker1", "worker1:2x"),
     ] {
         let ran = train(dir.path(), "r", &[more]);
+        assert_eq!(ran.code, Some(2), "{more}: {}", ran.out);
+        assert!(ran.err.contains(words), "{more}: {}", ran.err);
+    }
+    for (more, words) in [
+        ("--kill=server0@1s", "have no servers"),
+        ("--on-worker-loss=continue", "none of all"),
+    ] {
+        let both = ["--sync=allreduce", "--spawn=processes", more];
+        let ran = train(dir.path(), "r", &both);
         assert_eq!(ran.code, Some(2), "{more}: {}", ran.out);
         assert!(ran.err.contains(words), "{more}: {}", ran.err);
     }

@@ -27,7 +27,8 @@ pub(crate) struct ClusterArgs {
     /// What workers are [default: threads]
     #[arg(long, value_enum, requires = "workers")]
     pub(super) spawn: Option<Spawn>,
-    /// Where a server listens, such as tcp://10.0.0.2:7001; once per server, in their order
+    /// Where a server listens, such as tcp://10.0.0.2:7001; once per server, in their order; with
+    /// allreduce, where the trainer does
     #[arg(long, value_name = "ADDRESS", requires = "workers")]
     pub(super) at: Vec<Address>,
     /// What members elsewhere prove themselves with; made if missing, for its owner alone
@@ -95,11 +96,12 @@ impl ClusterArgs {
             )));
         }
         let spawn = self.spawn.unwrap_or_default();
-        if spawn != Spawn::Threads && cluster.strategy == Strategy::AllReduce {
-            return Err(Failure::user(anyhow::anyhow!(
-                "--sync allreduce needs workers that are threads"
-            ))
-            .hint("--sync bsp computes the same with processes"));
+        let has_servers = cluster.strategy != Strategy::AllReduce;
+        if !has_servers {
+            // There is one place where workers meet: the trainer's. A number of
+            // servers means nothing, as in a study whose factor is --sync.
+            cluster.servers = NonZeroU32::MIN;
+            self.check_without_servers()?;
         }
         if spawn == Spawn::Threads {
             let given = [
@@ -118,7 +120,7 @@ impl ClusterArgs {
                 .hint("add --spawn processes"));
             }
         }
-        self.check_meeting(spawn, cluster.servers)?;
+        self.check_meeting(spawn, cluster.servers, has_servers)?;
         for kill in &self.kill {
             let count = match kill.role {
                 Role::Server => cluster.servers.get(),
@@ -153,10 +155,38 @@ impl ClusterArgs {
         }))
     }
 
+    /// Whether nothing needs servers where there are none.
+    fn check_without_servers(&self) -> Result<(), Failure> {
+        let wrong = |words: String| Err(Failure::user(anyhow::anyhow!(words)));
+        if let Some(kill) = self.kill.iter().find(|kill| kill.role == Role::Server) {
+            return wrong(format!(
+                "--kill {kill}: workers that sum among themselves have no servers"
+            ));
+        }
+        if self.on_worker_loss == Some(OnWorkerLoss::Continue) {
+            return Err(Failure::user(anyhow::anyhow!(
+                "--on-worker-loss continue: without one of its workers a sum is none of all"
+            ))
+            .hint("--sync bsp goes on without a worker; `replace` starts another"));
+        }
+        Ok(())
+    }
+
     /// Whether members can find each other.
-    fn check_meeting(&self, spawn: Spawn, servers: NonZeroU32) -> Result<(), Failure> {
+    fn check_meeting(
+        &self,
+        spawn: Spawn,
+        servers: NonZeroU32,
+        has_servers: bool,
+    ) -> Result<(), Failure> {
         let wrong = |words: String| Err(Failure::user(anyhow::anyhow!(words)));
         let count = self.at.len();
+        if !has_servers && count != 1 && (count > 0 || spawn == Spawn::Hosts) {
+            return wrong(format!(
+                "workers that sum among themselves meet at one address, the trainer's, not at \
+                 {count}: --at tcp://HOST:PORT"
+            ));
+        }
         if count != servers.get() as usize && (count > 0 || spawn == Spawn::Hosts) {
             return wrong(format!(
                 "{servers} servers need {servers} addresses, not {count}: \

@@ -3,6 +3,7 @@
 use super::distributed::Plan;
 use super::token_file;
 use crate::failure::Failure;
+use paceline_sync::Strategy;
 use paceline_train::Meeting;
 use std::ffi::OsString;
 use std::fmt::Write;
@@ -28,7 +29,12 @@ impl Invitation {
             "start these where they are to run, with a copy of {} beside them:\n",
             path.display()
         );
-        let members = (0..plan.cluster.servers.get())
+        let servers = match plan.cluster.strategy {
+            // The workers meet at the trainer.
+            Strategy::AllReduce => 0,
+            _ => plan.cluster.servers.get(),
+        };
+        let members = (0..servers)
             .map(|rank| ("server", rank))
             .chain((0..plan.cluster.workers.get()).map(|rank| ("worker", rank)));
         for (role, rank) in members {

@@ -9,6 +9,7 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output;
 use anyhow::{Context, anyhow};
+use paceline_sync::Strategy;
 use paceline_train::{ClusterSession, Meeting, serve_at, work};
 use paceline_wire::{Address, Token};
 use std::io::Read;
@@ -60,6 +61,11 @@ pub(crate) fn worker(args: &WorkerArgs) -> Result<Exit, Failure> {
 /// Holds a range of the parameters until the trainer ends the training.
 pub(crate) fn server(args: &ServerArgs) -> Result<Exit, Failure> {
     let member = Joining::prepare(&args.train)?;
+    if member.plan.cluster.strategy == Strategy::AllReduce {
+        return Err(Failure::user(anyhow!(
+            "workers that sum among themselves have no servers"
+        )));
+    }
     let count = member.plan.cluster.servers.get();
     member.check_rank("server", args.rank, count)?;
     let reached_at = &member.meeting.servers[args.rank as usize];

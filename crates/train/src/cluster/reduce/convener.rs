@@ -594,6 +594,10 @@ impl<'a> Convener<'a> {
     fn dismiss(&mut self) {
         let since = now();
         let mut told = vec![false; self.seats.len()];
+        // Who says nothing has no last words either.
+        for seat in self.seats.iter().filter(|seat| seat.is_silent) {
+            self.crew.end(seat.member);
+        }
         let is_elsewhere = self.is_elsewhere;
         let stays = |seat: &Seat| match is_elsewhere {
             true => seat.is_connected(),

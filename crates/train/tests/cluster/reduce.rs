@@ -4,8 +4,10 @@ use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
-use paceline_train::{Checkpoint, Ending, Evaluation, ProgressReport, TrainError, Watch};
-use paceline_wire::{Member, Token};
+use paceline_train::{
+    Checkpoint, Crew, Elsewhere, Ending, Evaluation, ProgressReport, TrainError, Watch,
+};
+use paceline_wire::{Member, Role, Token};
 
 use crate::processes::{Children, LONG, PLAN, Plan, Told, meeting, on_threads_instead, run};
 use crate::support::bits;
@@ -248,4 +250,84 @@ fn a_training_that_was_interrupted_and_resumed_ends_with_the_bits_of_one_that_wa
         .unwrap();
     assert_eq!(found.outcome.ending, Ending::Steps);
     assert!(bits(session.parameters()) == on_threads_instead(&plan));
+}
+
+/// Workers that this test starts, and a trainer that does not.
+fn elsewhere(plan: &Plan, told: &[Plan], watch: &mut dyn Watch) -> Result<Ending, TrainError> {
+    let dir = tempfile::tempdir().expect("a directory");
+    let token = Token::random().expect("a token");
+    let mut session = plan.session(&dir.path().join("model.safetensors"));
+    let mut meeting = meeting(dir.path(), 1, token.clone());
+    meeting.patience = std::time::Duration::from_secs(20);
+    let mut crews: Vec<Children> = told
+        .iter()
+        .map(|plan| Children::new(plan, dir.path(), &token))
+        .collect();
+    for (rank, crew) in (0..).zip(&mut crews) {
+        let member = Member {
+            role: Role::Worker,
+            rank,
+            incarnation: 0,
+        };
+        crew.start(member).expect("a process starts");
+    }
+    session
+        .run_on_processes(
+            &meeting,
+            &mut Elsewhere,
+            &[],
+            watch,
+            &AtomicBool::new(false),
+        )
+        .map(|found| {
+            assert!(bits(session.parameters()) == on_threads_instead(plan));
+            found.outcome.ending
+        })
+}
+
+#[test]
+fn workers_that_somebody_else_starts_meet_at_the_trainer() {
+    let mut told = Told::default();
+    let ending = elsewhere(&REDUCE, &[REDUCE, REDUCE], &mut told).unwrap();
+    assert_eq!(ending, Ending::Steps);
+}
+
+/// Asks for the end as soon as something is noticed.
+struct StopsAtANotice<'a>(&'a AtomicBool, Vec<String>);
+
+impl Watch for StopsAtANotice<'_> {
+    fn progressed(&mut self, _: &ProgressReport) {}
+
+    fn evaluated(&mut self, _: &Evaluation) {}
+
+    fn noticed(&mut self, notice: &str) {
+        self.1.push(notice.to_owned());
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+#[test]
+fn a_worker_that_was_told_to_train_something_else_is_not_let_in() {
+    let dir = tempfile::tempdir().unwrap();
+    let token = Token::random().unwrap();
+    let mut session = REDUCE.session(&dir.path().join("model.safetensors"));
+    let other = Plan {
+        optimizer: "adam",
+        ..REDUCE
+    };
+    let mut crew = Children::new(&other, dir.path(), &token);
+    let stop = AtomicBool::new(false);
+    let mut watch = StopsAtANotice(&stop, Vec::new());
+    let found = session
+        .run_on_processes(
+            &meeting(dir.path(), 1, token),
+            &mut crew,
+            &[],
+            &mut watch,
+            &stop,
+        )
+        .unwrap();
+    assert_eq!(found.outcome.ending, Ending::Interrupted);
+    let told = watch.1.join("; ");
+    assert!(told.contains("its optimizer is adam"), "{told}");
 }

@@ -49,3 +49,115 @@ impl Circle {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    use paceline_nets::{Layout, Tally};
+    use paceline_wire::{Algorithm, Connection, Member, Role, Settings};
+
+    use crate::cluster::update::Update;
+
+    const LAYERS: [usize; 3] = [120_000, 200_016, 48];
+
+    fn layout() -> Layout {
+        let mut builder = Layout::builder();
+        for (number, len) in LAYERS.into_iter().enumerate() {
+            builder.vector(&format!("layer{number}"), len, len);
+        }
+        builder.build()
+    }
+
+    /// Connected members, by rank.
+    fn mesh(size: usize) -> Vec<Group> {
+        let member = |rank: usize| Member {
+            role: Role::Worker,
+            rank: u32::try_from(rank).unwrap(),
+            incarnation: 0,
+        };
+        let mut links: Vec<Vec<Option<Connection>>> = (0..size)
+            .map(|_| (0..size).map(|_| None).collect())
+            .collect();
+        let pairs = (0..size).flat_map(|low| (low + 1..size).map(move |high| (low, high)));
+        for (low, high) in pairs {
+            let settings = Settings::default();
+            let (a, b) = Connection::pair(member(low), member(high), &settings).unwrap();
+            (links[low][high], links[high][low]) = (Some(a), Some(b));
+        }
+        let patience = Duration::from_secs(60);
+        (0..)
+            .zip(links)
+            .map(|(rank, links)| Group::new(rank, links, patience).unwrap())
+            .collect()
+    }
+
+    /// Numbers that round when they are added.
+    fn gradient(rank: usize, len: usize) -> Vec<f32> {
+        (0..len)
+            .map(|i| ((rank * 7919 + i * 104_729) % 10_007) as f32 / 977.0 - 5.0)
+            .collect()
+    }
+
+    fn summed(group: Group, overlapped: bool) -> Vec<u32> {
+        let layout = layout();
+        let (rank, size) = (group.rank(), group.size());
+        let mut sums = Sums::new(&layout, size);
+        let mut update = Update::none(&layout);
+        let len = update.dense.len();
+        update.dense.copy_from_slice(&gradient(rank, len));
+        let mut circle = Circle::of_processes(group, &sums, overlapped).unwrap();
+        assert_eq!(matches!(circle, Circle::Overlapped(_)), overlapped);
+        let mut bits = Vec::new();
+        // Twice: what one step leaves behind must not show in the next.
+        for _ in 0..2 {
+            if let Circle::Overlapped(buckets) = &mut circle {
+                let mut end = len;
+                for layer in LAYERS.into_iter().rev() {
+                    let start = end.saturating_sub(layer);
+                    sums.put_part(start, &update.dense[start..end], buckets);
+                    end = start;
+                }
+            } else {
+                sums.put_dense(&update.dense);
+            }
+            let own = Tally {
+                loss: 0.5,
+                hits: 1,
+                rows: 2,
+            };
+            let busy = Duration::from_millis(rank as u64);
+            sums.put_rest(&update, own, rank == 1, rank, busy);
+            circle.sum(&mut sums).unwrap();
+            let found = sums.found();
+            assert_eq!((found.tally.hits, found.tally.rows), (3, 6));
+            assert!(found.stops && found.last == 2);
+            bits = sums.gradient().dense.iter().map(|x| x.to_bits()).collect();
+        }
+        bits
+    }
+
+    fn all_summed(algorithm: Algorithm, overlapped: bool) -> Vec<Vec<u32>> {
+        std::thread::scope(|scope| {
+            let members: Vec<_> = mesh(3)
+                .into_iter()
+                .map(|mut group| {
+                    group.set_algorithm(algorithm);
+                    scope.spawn(move || summed(group, overlapped))
+                })
+                .collect();
+            members.into_iter().map(|one| one.join().unwrap()).collect()
+        })
+    }
+
+    #[test]
+    fn sums_that_leave_early_have_the_bits_of_those_that_do_not() {
+        for algorithm in [Algorithm::Ring, Algorithm::Doubling, Algorithm::UNMEASURED] {
+            let late = all_summed(algorithm, false);
+            let early = all_summed(algorithm, true);
+            assert!(late.iter().all(|bits| *bits == late[0]));
+            assert!(early.iter().all(|bits| *bits == late[0]), "{algorithm:?}");
+        }
+    }
+}

@@ -136,8 +136,12 @@ impl Seat {
         }
     }
 
-    /// The worker's own words about what it did.
+    /// The worker's own words about what it did. One that has done less than
+    /// before was started anew by somebody else.
     pub(super) fn note(&mut self, account: Account) {
+        if account.iterations < self.present.iterations {
+            self.former = self.account();
+        }
         self.present = account;
     }
 

@@ -29,11 +29,14 @@ const GLANCE: Duration = Duration::from_secs(1);
 /// Who hangs is named by the trainer, and the group is then called off: a
 /// worker waits for a peer that computes for however long.
 const PATIENCE: Duration = Duration::MAX;
+/// How long a worker that lost the trainer waits before it calls again.
+const BEFORE_ANOTHER_CALL: Duration = Duration::from_millis(50);
 
 /// Works until the trainer says that the training is over.
 ///
 /// # Errors
-/// If the trainer is not reached, or gone, or the worker cannot listen.
+/// If the trainer is not reached, also again after the connection broke, or
+/// trains something else, or the worker cannot listen.
 pub(in crate::cluster) fn work(
     session: &ClusterSession,
     worker: u32,
@@ -42,45 +45,32 @@ pub(in crate::cluster) fn work(
 ) -> Result<(), WorkError> {
     let trainer = meeting.servers.first().ok_or(WorkError::Nowhere)?;
     let credentials = meeting.credentials(Role::Worker, worker, incarnation);
-    let connection = reach(trainer, &credentials, meeting)
-        .map_err(|source| WorkError::NoTrainer { worker, source })?;
+    let call = || {
+        reach(trainer, &credentials, meeting)
+            .map_err(|source| WorkError::NoTrainer { worker, source })
+    };
+    let mut connection = call()?;
     let own = own_address(trainer, &connection, worker, incarnation);
     let listener = Listener::bind(&own, &credentials, &meeting.wire)
         .map_err(|source| WorkError::Unheard { worker, source })?;
-    let (reader, writer) = connection.split();
-    let line = Line::new(worker, writer);
-    let arriving = Arriving::new(session.model.layout(), session.settings.optimizer);
-    let every = session.cluster.failure_timeout / 4;
-    let end = std::thread::scope(|scope| {
-        std::thread::Builder::new()
-            .name("line".to_owned())
-            .spawn_scoped(scope, || line.attend(reader, arriving, every))
-            .expect("the system starts a thread");
-        let _guard = EndsTheLine(&line);
-        let account = Account {
-            restarts: incarnation,
-            ..Account::new(session.cluster.workers.get() as usize)
-        };
-        Life {
-            worker,
-            charter: Charter::of(session),
-            meeting,
-            listener: &listener,
-            line: &line,
-            walk: Walk::new(session, worker),
-            account,
-            pulse: Tally::default(),
-            told: now(),
-            links: None,
-            carried: (0, 0),
-            shown: None,
+    let mut life = Life::new(session, worker, incarnation, meeting, &listener);
+    let mut deadline = Deadline::after(meeting.patience);
+    loop {
+        let group = life.group;
+        match life.go(connection) {
+            End::Over => return Ok(()),
+            End::Misled(difference) => return Err(WorkError::Misled { worker, difference }),
+            // Who is let in again and again and never takes part is not wanted.
+            End::Deserted if deadline.has_passed() => {
+                return Err(WorkError::Deserted { worker });
+            }
+            End::Deserted => {}
         }
-        .go()
-    });
-    match end {
-        End::Over => Ok(()),
-        End::Misled(difference) => Err(WorkError::Misled { worker, difference }),
-        End::Deserted => Err(WorkError::Deserted { worker }),
+        if life.group > group {
+            deadline = Deadline::after(meeting.patience);
+        }
+        std::thread::sleep(BEFORE_ANOTHER_CALL);
+        connection = call()?;
     }
 }
 
@@ -115,12 +105,14 @@ fn own_address(
 }
 
 struct Life<'a> {
+    session: &'a ClusterSession,
     worker: u32,
     charter: Charter,
     meeting: &'a Meeting,
     listener: &'a Listener,
-    line: &'a Line,
     walk: Walk<'a>,
+    /// The last group that this worker was to be in.
+    group: u32,
     account: Account,
     /// The rows of all workers since the last report.
     pulse: Tally,
@@ -132,41 +124,81 @@ struct Life<'a> {
     shown: Option<u64>,
 }
 
-impl Life<'_> {
-    /// Takes part in one group after another.
-    fn go(&mut self) -> End {
-        let mut group = 0;
-        loop {
-            if let Some(end) = self.line.end() {
-                return self.part(end);
-            }
-            self.line.signs.does(Doing::Gathering);
-            // A trainer that is gone is seen on the line.
-            let _ = self.ask();
-            let roster = match self.line.next_roster(group) {
-                Ok(roster) => roster,
-                Err(end) => return self.part(end),
-            };
-            group = roster.generation;
-            self.shown = None;
-            // Whatever ended the group, the next one is asked for.
-            let _ = self.take_part(&roster);
-            self.line.leave();
-            self.carried = self.bytes();
-            self.links = None;
+impl<'a> Life<'a> {
+    fn new(
+        session: &'a ClusterSession,
+        worker: u32,
+        incarnation: u32,
+        meeting: &'a Meeting,
+        listener: &'a Listener,
+    ) -> Self {
+        Self {
+            session,
+            worker,
+            charter: Charter::of(session),
+            meeting,
+            listener,
+            walk: Walk::new(session, worker),
+            group: 0,
+            account: Account {
+                restarts: incarnation,
+                ..Account::new(session.cluster.workers.get() as usize)
+            },
+            pulse: Tally::default(),
+            told: now(),
+            links: None,
+            carried: (0, 0),
+            shown: None,
         }
     }
 
-    fn part(&mut self, end: End) -> End {
-        if end == End::Over {
-            // Nobody is left to be told if it fails.
-            let _ = self.report(Flags::LAST);
+    /// Takes part as long as the connection to the trainer lasts.
+    fn go(&mut self, connection: Connection) -> End {
+        let (reader, writer) = connection.split();
+        let line = Line::new(self.worker, writer);
+        let session = self.session;
+        let arriving = Arriving::new(session.model.layout(), session.settings.optimizer);
+        let every = session.cluster.failure_timeout / 4;
+        std::thread::scope(|scope| {
+            std::thread::Builder::new()
+                .name("line".to_owned())
+                .spawn_scoped(scope, || line.attend(reader, arriving, every))
+                .expect("the system starts a thread");
+            let _guard = EndsTheLine(&line);
+            let end = self.take_turns(&line);
+            if end == End::Over {
+                // Nobody is left to be told if it fails.
+                let _ = self.report(&line, Flags::LAST);
+            }
+            end
+        })
+    }
+
+    /// Takes part in one group after another.
+    fn take_turns(&mut self, line: &Line) -> End {
+        loop {
+            line.signs.does(Doing::Gathering);
+            // A trainer that is gone is seen on the line.
+            let _ = self.ask(line);
+            let roster = match line.next_roster(self.group) {
+                Ok(roster) => roster,
+                Err(end) => return end,
+            };
+            self.group = roster.generation;
+            self.shown = None;
+            // Whatever ended the group, the next one is asked for.
+            let _ = self.take_part(line, &roster);
+            line.leave();
+            self.carried = self.bytes();
+            self.links = None;
+            if let Some(end) = line.end() {
+                return end;
+            }
         }
-        end
     }
 
     /// Says where this worker stands.
-    fn ask(&self) -> Result<(), Gone> {
+    fn ask(&self, line: &Line) -> Result<(), Gone> {
         let standing = Standing {
             step: self.walk.step(),
             caption: self.walk.caption(),
@@ -174,20 +206,18 @@ impl Life<'_> {
             charter: self.charter.text().to_owned(),
         };
         let bytes = standing.pack();
-        self.line
-            .post(&standing.header(), Payload::Bytes(&bytes))
-            .map_err(Gone::from)
+        Ok(line.post(&standing.header(), Payload::Bytes(&bytes))?)
     }
 
     /// Forms a group and takes its steps, until they are done or it breaks.
-    fn take_part(&mut self, roster: &Roster) -> Result<(), Gone> {
-        if let Some(state) = self.line.given() {
+    fn take_part(&mut self, line: &Line, roster: &Roster) -> Result<(), Gone> {
+        if let Some(state) = line.given() {
             self.walk.restore(&state);
         }
         self.walk.follow(roster.milestones);
-        let mut group = self.form(roster)?;
+        let mut group = self.form(line, roster)?;
         let links = group.links();
-        self.line.enter(roster.generation, &links)?;
+        line.enter(roster.generation, &links)?;
         self.links = Some(links);
         if group.size() == 2 {
             // The sum of two numbers has the same bits by either algorithm. Of
@@ -198,13 +228,13 @@ impl Life<'_> {
         let source = roster.source as usize;
         self.walk
             .settle(&mut group, source, roster.step, &roster.caption)?;
-        self.step_on(group, roster)?;
-        self.report(Flags::NONE)?;
-        self.line.await_dismissal(roster.generation);
+        self.step_on(line, group, roster)?;
+        self.report(line, Flags::NONE)?;
+        line.await_dismissal(roster.generation);
         Ok(())
     }
 
-    fn form(&self, roster: &Roster) -> Result<Group, Gone> {
+    fn form(&self, line: &Line, roster: &Roster) -> Result<Group, Gone> {
         let credentials = self
             .meeting
             .credentials(Role::Worker, self.worker, roster.generation);
@@ -212,7 +242,7 @@ impl Life<'_> {
         let mut formation = Formation::new(self.listener, addresses, &credentials, wire);
         let deadline = Deadline::after(FORMS_WITHIN);
         loop {
-            self.line.stands(roster.generation)?;
+            line.stands(roster.generation)?;
             match formation.advance(Deadline::after(GLANCE).or_sooner(deadline)) {
                 Ok(()) => return Ok(formation.into_group(PATIENCE)?),
                 Err(
@@ -230,36 +260,36 @@ impl Life<'_> {
         }
     }
 
-    fn step_on(&mut self, group: Group, roster: &Roster) -> Result<(), Gone> {
+    fn step_on(&mut self, line: &Line, group: Group, roster: &Roster) -> Result<(), Gone> {
         let mut circle = self.walk.circle(group)?;
         // What the former first worker did not come to show.
         let overdue = self.walk.due_since(roster.looked);
         if overdue.is_any() {
-            self.show(|walk| walk.snapshot(overdue), roster.generation)?;
+            self.show(line, |walk| walk.snapshot(overdue))?;
         }
         if overdue.end {
             return Ok(());
         }
         loop {
-            match self.walk.stride(&mut circle, &self.line.signs)? {
+            match self.walk.stride(&mut circle, &line.signs)? {
                 Stride::Taken(step) => {
                     step.enter(&mut self.account);
                     self.pulse.add(step.all);
                     if step.due.is_any() {
-                        self.show(|walk| walk.snapshot(step.due), roster.generation)?;
+                        self.show(line, |walk| walk.snapshot(step.due))?;
                     }
                     if step.due.end {
                         return Ok(());
                     }
                     if self.told.elapsed() >= PROGRESS_EVERY {
-                        self.report(Flags::NONE)?;
+                        self.report(line, Flags::NONE)?;
                     }
                 }
                 Stride::Stopped => {
-                    return self.show(|walk| walk.last_snapshot(), roster.generation);
+                    return self.show(line, |walk| walk.last_snapshot());
                 }
                 Stride::Diverged => {
-                    self.line.post(&Header::new(Kind::Fault), Payload::NONE)?;
+                    line.post(&Header::new(Kind::Fault), Payload::NONE)?;
                     return Ok(());
                 }
             }
@@ -269,18 +299,18 @@ impl Life<'_> {
     /// The first worker shows the trainer its parameters, which are
     /// everybody's. It goes on while the trainer looks, but not beyond the next
     /// snapshot: every one is looked at, so that a repetition finds the same.
-    fn show(&mut self, look: impl FnOnce(&Walk<'_>) -> Snapshot, group: u32) -> Result<(), Gone> {
+    fn show(&mut self, line: &Line, look: impl FnOnce(&Walk<'_>) -> Snapshot) -> Result<(), Gone> {
         if self.worker != 0 {
             return Ok(());
         }
         if let Some(before) = self.shown.replace(self.walk.step()) {
-            self.line.await_look(before, group)?;
+            line.await_look(before, self.group)?;
         }
-        Ok(self.line.show(&look(&self.walk))?)
+        Ok(line.show(&look(&self.walk))?)
     }
 
     /// Tells what this worker did; the first also what all found.
-    fn report(&mut self, flags: Flags) -> Result<(), Gone> {
+    fn report(&mut self, line: &Line, flags: Flags) -> Result<(), Gone> {
         self.told = now();
         (self.account.bytes_sent, self.account.bytes_received) = self.bytes();
         let pulse = std::mem::take(&mut self.pulse);
@@ -297,7 +327,7 @@ impl Life<'_> {
         ];
         pack_account(&self.account, &mut numbers);
         let header = Header::new(Kind::Record).flags(flags);
-        Ok(self.line.post(&header, Payload::Bytes(&pack(&numbers)))?)
+        Ok(line.post(&header, Payload::Bytes(&pack(&numbers)))?)
     }
 
     fn bytes(&self) -> (u64, u64) {

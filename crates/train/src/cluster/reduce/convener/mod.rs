@@ -1,6 +1,8 @@
 //! The trainer's part where workers sum among themselves: it has them meet,
 //! looks at snapshots, deals with losses and ends the training.
 
+mod losses;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -19,17 +21,11 @@ use crate::clock::now;
 use crate::cluster::account::Account;
 use crate::cluster::charter::Charter;
 use crate::cluster::conductor::{Conductor, Due, Snapshot};
-use crate::cluster::crew::{Crew, Fallen, Kill, Moment};
+use crate::cluster::crew::{Crew, Kill};
 use crate::cluster::frames::{AS_SOON_AS_MAY_BE, Meeting, OTHER_TRAINING, unpack, unpack_accounts};
 use crate::cluster::roll::Roll;
 use crate::cluster::session::ClusterSession;
 use crate::session::{Ending, TrainError};
-
-/// How long a worker may take to read its data and come.
-const COMES_WITHIN: Duration = Duration::from_secs(60);
-
-/// A worker that has ended so often will not stay.
-const MOST_STARTS: u32 = 20;
 
 /// Groups that form and break again before anybody completes a step.
 const MOST_ATTEMPTS: u32 = 5;
@@ -179,6 +175,8 @@ impl<'a> Convener<'a> {
         };
         self.crew.start(member)?;
         seat.take(member);
+        // A new member is a new attempt.
+        self.attempts = 0;
         Ok(())
     }
 
@@ -247,31 +245,15 @@ impl<'a> Convener<'a> {
                 Err(_) => {
                     // Whether a process of this host has ended is seen where
                     // they are looked after, or by its silence.
-                    self.part(worker, conductor)?;
+                    if self.is_elsewhere {
+                        self.lose(worker, "its connection broke".to_owned(), conductor)?;
+                    } else {
+                        self.part(worker);
+                    }
                     return Ok(None);
                 }
             }
         }
-    }
-
-    /// A worker's connection is gone.
-    fn part(&mut self, worker: usize, conductor: &mut Conductor<'_>) -> Result<(), TrainError> {
-        let seat = &mut self.seats[worker];
-        seat.part();
-        let (member, rank) = (seat.member, seat.member.rank);
-        self.roll.worker_went(rank, 0, now());
-        self.call_off();
-        if self.is_elsewhere && self.ending.is_none() {
-            let how = "its connection broke";
-            if self.must_have_all() && self.generation > 0 {
-                return Err(TrainError::Lost {
-                    worker: rank,
-                    how: how.to_owned(),
-                });
-            }
-            conductor.watch.noticed(&format!("{member} is lost: {how}"));
-        }
-        Ok(())
     }
 
     fn hear(&mut self, worker: usize, frame: &Frame<'_>) -> News {
@@ -468,188 +450,8 @@ impl<'a> Convener<'a> {
         Ok(())
     }
 
-    /// Whether a lost worker ends the training: as asked, or because a sum
-    /// without it is none of all.
-    fn must_have_all(&self) -> bool {
-        matches!(self.policy, OnWorkerLoss::Fail | OnWorkerLoss::Continue)
-    }
-
-    /// Looks at who has ended; says if somebody's last words end the training.
-    fn look_after(&mut self, conductor: &mut Conductor<'_>) -> Result<Option<Ending>, TrainError> {
-        for Fallen { member, how } in self.crew.ended() {
-            let worker = member.rank as usize;
-            if self.seats.get(worker).map(|seat| seat.member) != Some(member) {
-                continue;
-            }
-            // What it said before it ended still counts: the others go on only
-            // after the first worker has shown a milestone.
-            if let Some(ending) = self.listen(worker, conductor)? {
-                return Ok(Some(ending));
-            }
-            self.seats[worker].is_alive = false;
-            self.part(worker, conductor)?;
-            if self.must_have_all() && self.ending.is_none() {
-                return Err(TrainError::Lost {
-                    worker: member.rank,
-                    how,
-                });
-            }
-            let times = self.seats[worker].starts;
-            if times >= MOST_STARTS {
-                return Err(TrainError::Falling { member, times, how });
-            }
-            if self.policy == OnWorkerLoss::Replace {
-                let text = format!("{member} has ended ({how}) and is started again");
-                conductor.watch.noticed(&text);
-                self.start(worker)?;
-            } else {
-                conductor
-                    .watch
-                    .noticed(&format!("{member} has ended: {how}"));
-            }
-        }
-        Ok(None)
-    }
-
-    /// Deals with workers that say nothing, or never came.
-    fn mind_silence(&mut self, conductor: &mut Conductor<'_>) -> Result<(), TrainError> {
-        let timeout = self.session.cluster.failure_timeout;
-        let must_have_all = self.must_have_all();
-        let is_elsewhere = self.is_elsewhere;
-        for seat in &mut self.seats {
-            let limit = if seat.is_connected() {
-                timeout
-            } else if is_elsewhere {
-                // For that there is the roll.
-                continue;
-            } else {
-                timeout.max(COMES_WITHIN)
-            };
-            if !seat.is_alive || seat.is_silent || seat.heard.elapsed() < limit {
-                continue;
-            }
-            seat.is_silent = true;
-            let how = if seat.is_connected() {
-                format!(
-                    "it was silent for {:.1} s, last {}",
-                    limit.as_secs_f64(),
-                    seat.doing
-                )
-            } else {
-                format!("it did not come within {} s", limit.as_secs())
-            };
-            let worker = seat.member.rank;
-            if must_have_all {
-                return Err(TrainError::Lost { worker, how });
-            }
-            let text = format!("{} is lost: {how}", seat.member);
-            conductor.watch.noticed(&text);
-            if self.policy == OnWorkerLoss::Replace {
-                // Its end is seen like any other.
-                self.crew.end(seat.member);
-            }
-        }
-        Ok(())
-    }
-
-    /// Says who is missing elsewhere, and gives up if it takes too long.
-    fn call_the_roll(&mut self, conductor: &mut Conductor<'_>) -> Result<(), TrainError> {
-        if !self.is_elsewhere {
-            return Ok(());
-        }
-        let now = now();
-        if let Some(notice) = self.roll.notice(now) {
-            conductor.watch.noticed(&notice);
-        }
-        let patience = self.meeting.patience;
-        if !self.roll.is_complete() && self.roll.unchanged_for(now) >= patience {
-            return Err(TrainError::Missing {
-                who: self.roll.missing(),
-                patience,
-            });
-        }
-        Ok(())
-    }
-
-    fn kill(&mut self) {
-        let (elapsed, steps) = (self.began.elapsed(), self.steps);
-        let is_due = |kill: &Kill| match kill.at {
-            Moment::Time(time) => time <= elapsed,
-            Moment::Step(step) => step <= steps,
-        };
-        let (due, later): (Vec<Kill>, _) = self.kills.drain(..).partition(is_due);
-        self.kills = later;
-        for kill in due.iter().filter(|kill| kill.role == Role::Worker) {
-            if let Some(seat) = self.seats.get(kill.rank as usize) {
-                self.crew.end(seat.member);
-            }
-        }
-    }
-
     fn accounts(&self) -> Vec<Account> {
         self.seats.iter().map(Seat::account).collect()
-    }
-
-    /// Sends everybody home, waits for the last words, and ends who stays.
-    fn dismiss(&mut self) {
-        let since = now();
-        let mut told = vec![false; self.seats.len()];
-        // Who says nothing has no last words either.
-        for seat in self.seats.iter().filter(|seat| seat.is_silent) {
-            self.crew.end(seat.member);
-        }
-        let is_elsewhere = self.is_elsewhere;
-        let stays = |seat: &Seat| match is_elsewhere {
-            true => seat.is_connected(),
-            false => seat.is_alive,
-        };
-        while self.seats.iter().any(stays) {
-            self.admit();
-            for (seat, told) in self.seats.iter_mut().zip(&mut told) {
-                if seat.is_connected() && !std::mem::replace(told, true) {
-                    seat.say(&Header::new(Kind::Stop), Payload::NONE);
-                }
-            }
-            for Fallen { member, .. } in self.crew.ended() {
-                if let Some(seat) = self.seats.get_mut(member.rank as usize)
-                    && seat.member == member
-                {
-                    seat.is_alive = false;
-                }
-            }
-            self.hear_out();
-            if since.elapsed() > FAREWELL {
-                for seat in self.seats.iter().filter(|seat| seat.is_alive) {
-                    self.crew.end(seat.member);
-                }
-                return;
-            }
-            std::thread::sleep(Duration::from_millis(2));
-        }
-    }
-
-    /// Takes everybody's words for the record, and heeds nothing else.
-    fn hear_out(&mut self) {
-        for worker in 0..self.seats.len() {
-            let Some(mut reader) = self.seats[worker].lend() else {
-                continue;
-            };
-            loop {
-                match reader.try_receive() {
-                    Ok(Some(frame)) => {
-                        self.hear(worker, &frame);
-                    }
-                    Ok(None) => {
-                        self.seats[worker].put_back(reader);
-                        break;
-                    }
-                    Err(_) => {
-                        self.seats[worker].part();
-                        break;
-                    }
-                }
-            }
-        }
     }
 }
 

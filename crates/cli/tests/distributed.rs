@@ -64,6 +64,85 @@ fn threads_and_processes_leave_the_same_checkpoint_and_say_who_waited() {
     );
 }
 
+/// The sum of a column of `show --iterations --format csv`, by worker.
+fn sums(dir: &Path, record: &str, column: &str) -> Vec<f64> {
+    let shown = run(dir, ["show", record, "--iterations", "--format=csv"]);
+    assert_eq!(shown.code, Some(0), "{}", shown.err);
+    let mut lines = shown.out.lines();
+    let heads: Vec<&str> = lines.next().expect("a heading").split(',').collect();
+    let place = |name: &str| {
+        heads
+            .iter()
+            .position(|head| *head == name)
+            .expect("a column")
+    };
+    let (worker, wanted) = (place("worker"), place(column));
+    // A worker that completed nothing has no row.
+    let mut sums = vec![0.0; 2];
+    for line in lines {
+        let cells: Vec<&str> = line.split(',').collect();
+        let number: usize = cells[worker].parse().expect("a worker");
+        sums[number] += cells[wanted].parse::<f64>().expect("a number");
+    }
+    sums
+}
+
+/// What the workers reported last of themselves under `key`.
+fn totals(dir: &Path, record: &str, key: &str) -> Vec<f64> {
+    let shown = run(dir, ["show", record, "--format=json"]);
+    let whole: serde_json::Value = serde_json::from_str(&shown.out).expect("JSON");
+    let workers = whole["workers"].as_array().expect("workers").iter();
+    workers
+        .map(|worker| worker[key].as_f64().expect("a number"))
+        .collect()
+}
+
+#[test]
+fn every_iteration_of_every_worker_is_in_the_record() {
+    let dir = tempfile::tempdir().unwrap();
+    for (out, more) in [
+        ("bsp", &["--sync=bsp"][..]),
+        ("reduced", &["--sync=allreduce"]),
+        ("late", &["--sync=backup:1", "--slow=worker1:3x"]),
+        (
+            "stale",
+            &["--sync=async", "--spawn=processes", "--servers=2"],
+        ),
+    ] {
+        let ran = train(dir.path(), out, more);
+        assert_eq!(ran.code, Some(0), "{}", ran.err);
+        for column in ["iterations", "dropped"] {
+            assert_eq!(
+                sums(dir.path(), out, column),
+                totals(dir.path(), out, column),
+                "{out}"
+            );
+        }
+        for column in [
+            "computing_s",
+            "waiting_s",
+            "sending_s",
+            "receiving_s",
+            "sent_bytes",
+        ] {
+            let (rows, all) = (
+                sums(dir.path(), out, column),
+                totals(dir.path(), out, column),
+            );
+            for (rows, all) in rows.iter().zip(all) {
+                // Reports are rounded to microseconds.
+                assert!((rows - all).abs() <= 1e-6, "{out} {column}: {rows} {all}");
+            }
+        }
+        let shown = run(dir.path(), ["show", out, "--iterations"]);
+        assert!(shown.out.contains("99th percentile"), "{}", shown.out);
+    }
+    // Of 400 rows in batches of 8 for two workers, six epochs are 150 steps.
+    assert_eq!(sums(dir.path(), "bsp", "iterations"), [150.0, 150.0]);
+    let plain = run(dir.path(), ["show", "bsp", "--format=csv"]);
+    assert_eq!(plain.code, Some(2), "{}", plain.out);
+}
+
 #[test]
 fn a_training_outlives_a_killed_worker_and_a_killed_server() {
     let dir = tempfile::tempdir().unwrap();
@@ -84,6 +163,21 @@ fn a_training_outlives_a_killed_worker_and_a_killed_server() {
     assert!(ran.out.contains("worker 1 has ended"), "{}", ran.out);
     assert!(ran.out.contains("server0 goes on from step"), "{}", ran.out);
     assert!(bits(&dir.path().join("calm")) == bits(&dir.path().join("stormy")));
+    let shown = run(dir.path(), ["show", "stormy"]);
+    assert!(
+        shown.out.contains("worker 1 has ended") && shown.out.contains("server0 goes on from"),
+        "{}",
+        shown.out
+    );
+    let report = run(dir.path(), ["report", "stormy"]);
+    assert_eq!(report.code, Some(0), "{}", report.err);
+    let page = std::fs::read_to_string(dir.path().join("stormy.html")).unwrap();
+    assert!(page.contains("member_replaced: worker 1 has ended"));
+    // It was killed when the trainer heard of step 20, and had not come far.
+    let iterations = totals(dir.path(), "stormy", "iterations");
+    assert!(iterations[1] >= 100.0, "{iterations:?}");
+    let rows = sums(dir.path(), "stormy", "iterations");
+    assert!(rows[1] >= 100.0, "{rows:?}");
 }
 
 #[test]

@@ -1,9 +1,9 @@
 //! The vocabulary of Paceline: the nouns every other crate shares.
 //!
 //! A *run* is one execution of a trial. While it lasts, probes emit [`Sample`]s
-//! and workers emit [`Event`]s; when it ends it has an [`Outcome`]. Quantities
-//! are in SI base units and the unit is the last part of a serialized name
-//! (`net_rx_bytes`, `cpu_user_s`).
+//! and workers emit [`Event`]s and, in a training, [`Iteration`]s; when it ends it
+//! has an [`Outcome`]. Quantities are in SI base units and the unit is the last
+//! part of a serialized name (`net_rx_bytes`, `cpu_user_s`).
 //!
 //! This crate deliberately does nothing: no I/O, no clock, no serde. Formats
 //! are owned by the crate that writes them, so that renaming a field here can
@@ -11,6 +11,7 @@
 
 mod event;
 mod id;
+mod iteration;
 mod level;
 mod measure;
 mod outcome;
@@ -19,6 +20,7 @@ mod time;
 
 pub use event::{Event, EventKind};
 pub use id::{NodeName, RunId, RunIdError, WorkerId};
+pub use iteration::Iteration;
 pub use level::Level;
 pub use measure::{Aggregate, Measure, PartKind, PartMeasure, Unit};
 pub use outcome::{Outcome, Verdict};

@@ -2,12 +2,15 @@
 
 use crate::WallTime;
 use crate::disk::{At, WriteRecordError, sync_dir, write_whole};
+use crate::iterations::{logs_in_live, read_log};
 use crate::json::{FileJson, ManifestJson};
 use crate::layout;
 use crate::log::{ScanError, join_logs, names};
 use crate::manifest::{End, Manifest, Notice};
 use crate::run::ReadTableError;
-use crate::table::{Chunk, EventRows, PartRows, SampleRows, TableWriter, WrittenTable};
+use crate::table::{
+    Chunk, EventRows, IterationRows, PartRows, SampleRows, TableWriter, WrittenTable,
+};
 use crate::wal::{Codec, Cut, EventCodec, SampleCodec, WalReader};
 use indexmap::IndexMap;
 use paceline_model::{Micros, NodeName};
@@ -36,12 +39,15 @@ pub(crate) fn close(
     {
         let converted = convert_samples(dir, &node, manifest.start.started)?;
         last = last.max(converted.last);
-        notices.extend(converted.cut);
+        notices.extend(converted.cuts);
         tables.extend(converted.tables);
     }
     let converted = convert_events(dir, manifest.start.started)?;
     last = last.max(converted.last);
-    notices.extend(converted.cut);
+    notices.extend(converted.cuts);
+    tables.extend(converted.tables);
+    let converted = convert_iterations(dir, manifest.start.started)?;
+    notices.extend(converted.cuts);
     tables.extend(converted.tables);
     let files = commit(dir, tables)?;
 
@@ -93,7 +99,7 @@ pub(crate) fn cut_notice(file: &Path, cut: Cut) -> Notice {
 struct Converted {
     tables: Vec<(String, WrittenTable)>,
     last: Micros,
-    cut: Option<Notice>,
+    cuts: Vec<Notice>,
 }
 
 fn convert_samples(
@@ -130,7 +136,7 @@ fn convert_samples(
             (parts_name, parts.finish()?),
         ],
         last,
-        cut,
+        cuts: cut.into_iter().collect(),
     })
 }
 
@@ -150,8 +156,39 @@ fn convert_events(dir: &Path, started: WallTime) -> Result<Converted, WriteRecor
     Ok(Converted {
         tables: vec![(layout::EVENTS.to_owned(), table.finish()?)],
         last,
-        cut,
+        cuts: cut.into_iter().collect(),
     })
+}
+
+/// All workers' iterations in one table; none if nobody wrote any.
+fn convert_iterations(dir: &Path, started: WallTime) -> Result<Converted, WriteRecordError> {
+    let logs = logs_in_live(dir)
+        .map_err(|ScanError { path, source }| WriteRecordError::io(&path, source))?;
+    let mut converted = Converted {
+        tables: Vec::new(),
+        last: Micros::ZERO,
+        cuts: Vec::new(),
+    };
+    if logs.is_empty() {
+        return Ok(converted);
+    }
+    let mut table = TableWriter::create(&dir.join(layout::ITERATIONS), IterationRows::fields())?;
+    let mut rows = Chunk::new(&IterationRows::fields());
+    for (worker, path) in logs {
+        let unreadable = |error| WriteRecordError::ReadBack(ReadTableError::from_wal(&path, error));
+        let cut = read_log(&path, unreadable, |iteration| {
+            IterationRows::push(&mut rows, started, worker, &iteration);
+            if rows.is_full() {
+                table.write(&mut rows)?;
+            }
+            Ok(())
+        })?;
+        converted.cuts.extend(cut);
+    }
+    table.write(&mut rows)?;
+    let table = (layout::ITERATIONS.to_owned(), table.finish()?);
+    converted.tables.push(table);
+    Ok(converted)
 }
 
 /// Passes every item of a log to `each`; a log that does not exist has none.

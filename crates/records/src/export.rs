@@ -2,7 +2,7 @@
 
 use crate::disk::{At, WriteRecordError};
 use crate::run::{ReadTableError, Run};
-use crate::table::{Chunk, CsvWriter, EventRows, PartRows, SampleRows};
+use crate::table::{Chunk, CsvWriter, EventRows, IterationRows, PartRows, SampleRows};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -17,7 +17,8 @@ pub enum ExportError {
     Write(#[from] WriteRecordError),
 }
 
-/// Writes the samples and parts of every node and the events as CSV into `dir`,
+/// Writes the samples and parts of every node, the events and, if there are any,
+/// the iterations of workers as CSV into `dir`,
 /// which is created if need be, under the names and with the columns of the
 /// Parquet files. Each file is whole or absent. Returns the files.
 ///
@@ -65,5 +66,44 @@ pub fn export_csv(run: &Run, dir: &Path) -> Result<Vec<PathBuf>, ExportError> {
     events.write(&mut rows)?;
     events.finish()?;
     files.push(events_path);
+    files.extend(export_iterations(run, dir)?);
     Ok(files)
+}
+
+fn export_iterations(run: &Run, dir: &Path) -> Result<Option<PathBuf>, ExportError> {
+    let path = dir.join("iterations.csv");
+    let started = run.manifest().start.started;
+    let mut rows = Chunk::new(&IterationRows::fields());
+    let mut table: Option<CsvWriter> = None;
+    let mut written = Ok(());
+    run.each_iteration(|worker, iteration| {
+        if written.is_err() {
+            return;
+        }
+        IterationRows::push(&mut rows, started, worker, &iteration);
+        if rows.is_full() {
+            written = append(&mut table, &path, &mut rows);
+        }
+    })?;
+    written?;
+    if rows.rows() > 0 {
+        append(&mut table, &path, &mut rows)?;
+    }
+    match table {
+        Some(table) => table.finish().map(|()| Some(path)).map_err(Into::into),
+        None => Ok(None),
+    }
+}
+
+/// Writes rows to a table that begins with its first rows.
+fn append(
+    table: &mut Option<CsvWriter>,
+    path: &Path,
+    rows: &mut Chunk,
+) -> Result<(), WriteRecordError> {
+    let table = match table {
+        Some(table) => table,
+        None => table.insert(CsvWriter::create(path, IterationRows::fields())?),
+    };
+    table.write(rows)
 }

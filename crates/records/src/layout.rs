@@ -11,6 +11,7 @@ pub(crate) const LOCK: &str = "lock";
 pub(crate) const LIVE: &str = "live";
 pub(crate) const SAMPLES: &str = "samples";
 pub(crate) const EVENTS: &str = "events.parquet";
+pub(crate) const ITERATIONS: &str = "iterations.parquet";
 pub(crate) const LOG: &str = "log";
 
 /// The name under which a node is recorded: its own, unless its tables could be
@@ -34,6 +35,19 @@ pub(crate) fn node_of_wal(file_name: &str) -> Option<NodeName> {
 
 pub(crate) fn events_wal(dir: &Path) -> PathBuf {
     dir.join(LIVE).join("events.wal")
+}
+
+/// The log of a worker's life: a worker that is started anew begins another.
+pub(crate) fn iterations_wal(dir: &Path, worker: WorkerId, number: u32) -> PathBuf {
+    dir.join(LIVE)
+        .join(format!("iterations-{worker}.{number}.wal"))
+}
+
+/// The worker and number of a file in `live/`, if it holds iterations.
+pub(crate) fn iterations_of_wal(file_name: &str) -> Option<(WorkerId, u32)> {
+    let name = file_name.strip_prefix("iterations-worker")?;
+    let (worker, number) = name.strip_suffix(".wal")?.split_once('.')?;
+    Some((WorkerId(worker.parse().ok()?), number.parse().ok()?))
 }
 
 /// Relative to the run's directory, as the manifest names it.

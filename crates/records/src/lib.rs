@@ -6,6 +6,7 @@
 //!   samples/<node>.parquet        one row per sample
 //!   samples/<node>.parts.parquet  one row per core, disk, interface, process and sample
 //!   events.parquet                one row per event
+//!   iterations.parquet            one row per iteration of a training's worker
 //!   log/<worker>.{out,err}        the worker's output, its beginning and end if it was long
 //! ```
 //!
@@ -16,7 +17,8 @@
 //! its lock is held and interrupted if not: the kernel drops the lock when the
 //! writer dies, however it dies.
 //!
-//! [`RunWriter`] writes a record, [`Run`] reads one in any state, [`list`] looks
+//! [`RunWriter`] writes a record, but for the iterations of a training, which each
+//! worker writes in a process of its own ([`IterationLog`]). [`Run`] reads one in any state, [`list`] looks
 //! at many, [`export_csv`] makes files for other tools. [`journal`] is the study's
 //! own append-only log.
 //!
@@ -31,6 +33,7 @@
 mod close;
 mod disk;
 mod export;
+mod iterations;
 pub mod journal;
 mod json;
 mod layout;
@@ -49,6 +52,7 @@ mod writer;
 
 pub use disk::{WriteRecordError, write_file};
 pub use export::{ExportError, export_csv};
+pub use iterations::IterationLog;
 pub use json::FieldError;
 pub use list::{ListRunsError, Listed, Summary, list};
 pub use log::{LogFile, LogWriter};

@@ -6,15 +6,16 @@ pub use samples::Samples;
 
 use crate::close::{close, cut_notice, nodes_in_live};
 use crate::disk::WriteRecordError;
+use crate::iterations::{logs_in_live, read_log};
 use crate::json::{FieldError, FileJson, ManifestJson, StartJson, VersionJson};
 use crate::layout;
 use crate::lock::{LockError, WriterLock, is_held};
 use crate::log::{LogFile, ScanError, open_logs};
 use crate::manifest::{End, Manifest};
-use crate::table::{EventRows, TableReader};
+use crate::table::{EventRows, IterationRows, TableReader};
 use crate::wal::{Codec, EventCodec, SampleCodec, WalError, WalReader};
 use indexmap::IndexMap;
-use paceline_model::{Event, Micros, NodeName, Outcome, Sample};
+use paceline_model::{Event, Iteration, Micros, NodeName, Outcome, Sample, WorkerId};
 use serde::de::DeserializeOwned;
 use std::fs;
 use std::io;
@@ -408,6 +409,52 @@ impl Run {
             }
         }
         Ok(events)
+    }
+
+    /// Passes the iterations that workers wrote down to `each`, worker by
+    /// worker and each in its order: they may be more than fit the memory.
+    ///
+    /// # Errors
+    /// If the table, or a log of a run that is not finished, cannot be read.
+    pub fn each_iteration(
+        &self,
+        mut each: impl FnMut(WorkerId, Iteration),
+    ) -> Result<(), ReadTableError> {
+        if self.state != State::Finished {
+            let logs = scan(logs_in_live(&self.dir));
+            for (worker, path) in logs? {
+                let read = read_log(
+                    &path,
+                    |error| ReadTableError::from_wal(&path, error),
+                    |row| {
+                        each(worker, row);
+                        Ok(())
+                    },
+                );
+                // A log that vanished meanwhile is no failure of the file system.
+                if read.is_err() {
+                    self.check_not_closed()?;
+                }
+                read?;
+            }
+            return self.check_not_closed();
+        }
+        let Some(expected) = self.files.get(layout::ITERATIONS) else {
+            return Ok(());
+        };
+        let path = self.dir.join(layout::ITERATIONS);
+        let mut table = TableReader::open(&path, IterationRows::fields(), expected)?;
+        while let Some(chunk) = table.next()? {
+            for row in 0..chunk.rows() {
+                let (worker, iteration) =
+                    IterationRows::get(&chunk, row).map_err(|cell| ReadTableError::Column {
+                        path: path.clone(),
+                        column: cell.column.to_owned(),
+                    })?;
+                each(worker, iteration);
+            }
+        }
+        Ok(())
     }
 
     /// The logs, by worker and stream.

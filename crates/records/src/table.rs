@@ -9,7 +9,7 @@ mod rows;
 
 pub(crate) use csv::CsvWriter;
 pub(crate) use parquet::{TableReader, TableWriter, WrittenTable};
-pub(crate) use rows::{BadCell, EventRows, PartRows, SampleRows};
+pub(crate) use rows::{BadCell, EventRows, IterationRows, PartRows, SampleRows};
 
 use crate::study::Cell;
 use std::borrow::Cow;

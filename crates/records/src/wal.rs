@@ -12,11 +12,13 @@
 
 mod codec;
 mod frame;
+mod iterations;
 
 pub use codec::UnknownName;
 pub(crate) use codec::{EventCodec, SampleCodec};
 pub(crate) use frame::Cut;
 pub use frame::WalError;
+pub(crate) use iterations::IterationCodec;
 
 use crate::WriteRecordError;
 use frame::{FrameReader, FrameWriter};

@@ -5,7 +5,8 @@
 //! - [`text`] lays out tables, bars and paragraphs in a given width.
 //! - [`chart`] draws charts that are legible without colour and carry their
 //!   description for those who cannot see them.
-//! - [`verdict`] sums up one run.
+//! - [`verdict`] sums up one run; [`workers`], [`members`], [`iterations`] and
+//!   [`notices`] say more of a training by several workers.
 //! - [`page`] builds a self-contained document that never touches the network.
 //! - [`analyze`] shows an analysis of variance in all three ways.
 //! - [`trace`] makes a run's samples and events small enough for a page.
@@ -20,6 +21,9 @@ mod base64;
 pub mod chart;
 pub mod dossier;
 pub mod html;
+pub mod iterations;
+pub mod members;
+pub mod notices;
 pub mod number;
 pub mod page;
 pub mod text;

@@ -2,85 +2,129 @@
 
 use std::collections::BTreeMap;
 
-use crate::number::{count, duration, percent, significant};
+use crate::number::{bytes, count, duration, percent, significant};
 use crate::text::{Column, Style, Table};
-use paceline_model::{Event, EventKind};
+use paceline_model::{Event, EventKind, WorkerId};
 
-/// What one worker reported last, as the trainer's events name it.
-#[derive(Debug, Clone, PartialEq)]
+/// What one worker reported last, in totals since the start of the run.
+///
+/// The built-in trainer reports all of it under the names of these fields; any
+/// other program may report what it knows.
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Worker {
-    /// Its number.
-    pub worker: u32,
+    /// The worker.
+    pub worker: WorkerId,
     /// Iterations it completed.
-    pub iterations: f64,
+    pub iterations: Option<f64>,
     /// Seconds computing.
-    pub computing_s: f64,
+    pub computing_s: Option<f64>,
     /// Seconds waiting for others.
-    pub waiting_s: f64,
-    /// Seconds handing over updates and fetching parameters.
-    pub talking_s: f64,
+    pub waiting_s: Option<f64>,
+    /// Seconds handing over updates.
+    pub sending_s: Option<f64>,
+    /// Seconds fetching parameters.
+    pub receiving_s: Option<f64>,
+    /// Bytes of updates handed over.
+    pub sent_bytes: Option<f64>,
     /// The mean lag of its parameters, in clocks.
-    pub staleness_mean: f64,
+    pub staleness_mean: Option<f64>,
     /// The largest lag.
-    pub staleness_max: f64,
+    pub staleness_max: Option<f64>,
     /// Updates that came too late to count.
-    pub dropped: f64,
+    pub dropped: Option<f64>,
     /// How often it was started anew.
-    pub restarts: f64,
-    /// For whom it waited longest, and how long.
-    pub straggler: Option<(u32, f64)>,
+    pub restarts: Option<f64>,
+    /// Of the waiting, how many seconds were for whom.
+    pub waited_for_s: BTreeMap<WorkerId, f64>,
 }
 
 impl Worker {
-    /// The share of its time that it waited.
+    /// Seconds sending and receiving; none if neither was reported.
     #[must_use]
-    pub fn wait_share(&self) -> f64 {
-        let all = self.computing_s + self.waiting_s + self.talking_s;
-        if all > 0.0 { self.waiting_s / all } else { 0.0 }
+    pub fn moving_s(&self) -> Option<f64> {
+        match (self.sending_s, self.receiving_s) {
+            (None, None) => None,
+            (sending, receiving) => Some(sending.unwrap_or(0.0) + receiving.unwrap_or(0.0)),
+        }
+    }
+
+    /// The share of its time that the worker waited, from 0 to 1.
+    #[must_use]
+    pub fn wait_share(&self) -> Option<f64> {
+        let (computing, waiting) = (self.computing_s?, self.waiting_s?);
+        let total = computing + waiting + self.moving_s().unwrap_or(0.0);
+        (total > 0.0).then(|| waiting / total)
+    }
+
+    /// For whom it waited longest.
+    #[must_use]
+    pub fn straggler(&self) -> Option<WorkerId> {
+        let waits = self.waited_for_s.iter().filter(|(_, wait)| **wait > 0.0);
+        waits
+            .max_by(|one, other| one.1.total_cmp(other.1))
+            .map(|(other, _)| *other)
+    }
+
+    /// The field that a metric is the report of.
+    fn field(&mut self, metric: &str) -> Option<&mut Option<f64>> {
+        Some(match metric {
+            "iterations" => &mut self.iterations,
+            "computing_s" => &mut self.computing_s,
+            "waiting_s" => &mut self.waiting_s,
+            "sending_s" => &mut self.sending_s,
+            "receiving_s" => &mut self.receiving_s,
+            "sent_bytes" => &mut self.sent_bytes,
+            "staleness_mean" => &mut self.staleness_mean,
+            "staleness_max" => &mut self.staleness_max,
+            "dropped" => &mut self.dropped,
+            "restarts" => &mut self.restarts,
+            _ => return None,
+        })
     }
 }
 
-/// The workers of a training, by number; none if the events are not of one.
+/// Of whose waiting a metric speaks, as `waited_for_worker1_s`.
+fn waited_for(metric: &str) -> Option<WorkerId> {
+    let worker = metric
+        .strip_prefix("waited_for_worker")?
+        .strip_suffix("_s")?;
+    worker.parse().ok().map(WorkerId)
+}
+
+/// Other things that the built-in trainer reports of each worker.
+const ACCOUNTS: [&str; 4] = ["elapsed_s", "rows", "wait_share", "received_bytes"];
+
+/// Whether a metric tells how a worker spends its time rather than how the
+/// training goes.
+pub(crate) fn is_account(metric: &str) -> bool {
+    ACCOUNTS.contains(&metric)
+        || waited_for(metric).is_some()
+        || Worker::default().field(metric).is_some()
+}
+
+/// The workers that reported how they spent their time, by number.
 #[must_use]
 pub fn workers(events: &[Event]) -> Vec<Worker> {
-    let mut last: BTreeMap<u32, BTreeMap<&str, f64>> = BTreeMap::new();
+    let mut found: BTreeMap<WorkerId, Worker> = BTreeMap::new();
     for event in events
         .iter()
         .filter(|event| event.kind == EventKind::Metric)
     {
-        if let (Some(worker), Some(value)) = (event.worker, event.value) {
-            last.entry(worker.0).or_default().insert(&event.name, value);
+        let (Some(id), Some(value)) = (event.worker, event.value) else {
+            continue;
+        };
+        let worker = found.entry(id).or_default();
+        worker.worker = id;
+        // The last report of each name counts.
+        if let Some(other) = waited_for(&event.name) {
+            worker.waited_for_s.insert(other, value);
+        } else if let Some(field) = worker.field(&event.name) {
+            *field = Some(value);
         }
     }
-    last.into_iter()
-        .filter(|(_, numbers)| {
-            ["iterations", "computing_s", "waiting_s"]
-                .iter()
-                .all(|name| numbers.contains_key(name))
-        })
-        .map(|(worker, numbers)| {
-            let number = |name: &str| numbers.get(name).copied().unwrap_or_default();
-            let straggler = numbers
-                .iter()
-                .filter_map(|(name, value)| {
-                    let other = name.strip_prefix("waited_for_worker")?.strip_suffix("_s")?;
-                    Some((other.parse().ok()?, *value))
-                })
-                .filter(|(_, value)| *value > 0.0)
-                .max_by(|one: &(u32, f64), other| one.1.total_cmp(&other.1));
-            Worker {
-                worker,
-                iterations: number("iterations"),
-                computing_s: number("computing_s"),
-                waiting_s: number("waiting_s"),
-                talking_s: number("sending_s") + number("receiving_s"),
-                staleness_mean: number("staleness_mean"),
-                staleness_max: number("staleness_max"),
-                dropped: number("dropped"),
-                restarts: number("restarts"),
-                straggler,
-            }
-        })
+    found
+        .into_values()
+        .filter(|worker| worker.computing_s.is_some() || worker.waiting_s.is_some())
         .collect()
 }
 
@@ -90,8 +134,13 @@ pub fn table(workers: &[Worker], width: usize, style: Style) -> String {
     if workers.is_empty() {
         return String::new();
     }
-    let has = |value: fn(&Worker) -> f64| workers.iter().any(|worker| value(worker) > 0.0);
+    let has = |value: fn(&Worker) -> Option<f64>| {
+        workers
+            .iter()
+            .any(|worker| value(worker).is_some_and(|value| value > 0.0))
+    };
     let (late, restarted) = (has(|worker| worker.dropped), has(|worker| worker.restarts));
+    let sends = has(|worker| worker.sent_bytes);
     let mut columns = vec![
         Column::words("worker"),
         Column::amounts("iterations"),
@@ -101,6 +150,9 @@ pub fn table(workers: &[Worker], width: usize, style: Style) -> String {
         Column::words("mostly for"),
         Column::amounts("staleness"),
     ];
+    if sends {
+        columns.push(Column::amounts("sent").optional());
+    }
     if late {
         columns.push(Column::amounts("dropped"));
     }
@@ -110,51 +162,67 @@ pub fn table(workers: &[Worker], width: usize, style: Style) -> String {
     let mut table = Table::new(columns);
     for worker in workers {
         let mut cells = vec![
-            format!("worker{}", worker.worker),
-            whole(worker.iterations),
-            duration(worker.computing_s),
-            duration(worker.waiting_s),
-            percent(worker.wait_share()),
-            worker
-                .straggler
-                .map_or(String::new(), |(other, _)| format!("worker{other}")),
-            format!(
-                "{} (max {})",
-                significant(worker.staleness_mean, 2),
-                whole(worker.staleness_max)
-            ),
+            worker.worker.to_string(),
+            told(worker.iterations, whole),
+            told(worker.computing_s, duration),
+            told(worker.waiting_s, duration),
+            told(worker.wait_share(), percent),
+            told(worker.straggler(), |other| other.to_string()),
+            match (worker.staleness_mean, worker.staleness_max) {
+                (Some(mean), Some(max)) => {
+                    format!("{} (max {})", significant(mean, 2), whole(max))
+                }
+                _ => String::new(),
+            },
         ];
+        if sends {
+            cells.push(told(worker.sent_bytes, bytes));
+        }
         if late {
-            cells.push(whole(worker.dropped));
+            cells.push(told(worker.dropped, whole));
         }
         if restarted {
-            cells.push(whole(worker.restarts));
+            cells.push(told(worker.restarts, whole));
         }
         table.row(cells);
     }
     table.render(width, style)
 }
 
-/// The workers for programs; the keys are those of the trainer's events.
+/// The workers for programs; the keys are those of the trainer's events, and
+/// absent where a worker did not report them.
 #[must_use]
 pub fn json(workers: &[Worker]) -> serde_json::Value {
-    workers
-        .iter()
-        .map(|worker| {
-            serde_json::json!({
-                "worker": worker.worker,
-                "iterations": worker.iterations,
-                "computing_s": worker.computing_s,
-                "waiting_s": worker.waiting_s,
-                "wait_share": worker.wait_share(),
-                "straggler": worker.straggler.map(|(other, _)| other),
-                "staleness_mean": worker.staleness_mean,
-                "staleness_max": worker.staleness_max,
-                "dropped": worker.dropped,
-                "restarts": worker.restarts,
-            })
-        })
-        .collect()
+    let one = |worker: &Worker| {
+        let mut object = serde_json::json!({
+            "worker": worker.worker.0,
+            "straggler": worker.straggler().map(|other| other.0),
+        });
+        let fields = [
+            ("iterations", worker.iterations),
+            ("computing_s", worker.computing_s),
+            ("waiting_s", worker.waiting_s),
+            ("sending_s", worker.sending_s),
+            ("receiving_s", worker.receiving_s),
+            ("wait_share", worker.wait_share()),
+            ("sent_bytes", worker.sent_bytes),
+            ("staleness_mean", worker.staleness_mean),
+            ("staleness_max", worker.staleness_max),
+            ("dropped", worker.dropped),
+            ("restarts", worker.restarts),
+        ];
+        for (key, value) in fields {
+            if let Some(value) = value {
+                object[key] = value.into();
+            }
+        }
+        object
+    };
+    workers.iter().map(one).collect()
+}
+
+fn told<T>(value: Option<T>, text: impl Fn(T) -> String) -> String {
+    value.map_or(String::new(), text)
 }
 
 fn whole(value: f64) -> String {
@@ -164,7 +232,7 @@ fn whole(value: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use paceline_model::{Micros, WorkerId};
+    use paceline_model::Micros;
 
     fn event(worker: u32, name: &str, value: f64) -> Event {
         Event {
@@ -199,10 +267,21 @@ mod tests {
     fn the_last_report_of_each_worker_counts() {
         let found = workers(&events());
         assert_eq!(found.len(), 2, "a rank that reports a loss is no worker");
-        assert!((found[0].iterations - 7700.0).abs() < 1e-9);
-        assert!((found[0].wait_share() - 0.75).abs() < 1e-9);
-        assert_eq!(found[0].straggler, Some((1, 2.5)));
-        assert_eq!(found[1].straggler, None);
+        assert_eq!(found[0].iterations, Some(7700.0));
+        assert_eq!(found[0].wait_share(), Some(0.75));
+        assert_eq!(found[0].straggler(), Some(WorkerId(1)));
+        assert_eq!(found[1].straggler(), None);
+        assert_eq!(found[0].moving_s(), None);
+    }
+
+    #[test]
+    fn what_moved_counts_for_the_share_of_waiting() {
+        let mut events = events();
+        events.push(event(0, "sending_s", 0.5));
+        events.push(event(0, "receiving_s", 0.5));
+        let found = workers(&events);
+        assert_eq!(found[0].moving_s(), Some(1.0));
+        assert_eq!(found[0].wait_share(), Some(0.6));
     }
 
     #[test]
@@ -212,5 +291,11 @@ mod tests {
         assert!(row.contains("7,700") && row.contains("75.0%") && row.contains("worker1"));
         assert!(!text.contains("dropped"));
         assert!(table(&[], 80, Style::default()).is_empty());
+    }
+
+    #[test]
+    fn accounts_are_told_from_results() {
+        assert!(is_account("waited_for_worker12_s") && is_account("sent_bytes"));
+        assert!(!is_account("loss") && !is_account("rows_per_second"));
     }
 }

@@ -3,7 +3,8 @@
 use paceline_advise::diagnose::{Node, diagnose};
 use paceline_model::{Event, EventKind, Measure, Micros, NodeName, Readings, Sample, WorkerId};
 use paceline_report::dossier::{Dossier, Origin, OwnCost, RecordPart, RunPart, Standing};
-use paceline_report::trace::{NodeTrace, curves, worker_shares};
+use paceline_report::trace::{NodeTrace, curves};
+use paceline_report::workers::workers;
 
 const HOSTILE: &str = "</script><script>alert('x')</script>";
 
@@ -54,7 +55,7 @@ fn page(name: &str, count: u64) -> String {
         nodes: vec![(node, found)],
         traces: vec![NodeTrace::of(name, 2, &samples, 1_000)],
         curves: curves(&events, 100),
-        workers: worker_shares(&events),
+        workers: workers(&events),
         marks: vec![(0.5, name.to_owned())],
     };
     let dossier = Dossier {

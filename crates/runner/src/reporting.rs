@@ -156,8 +156,9 @@ impl Reporting {
         } in reports
         {
             let worker = worker.map(WorkerId).or(by);
-            let (kind, value) = match kind {
-                ReportKind::Phase => (EventKind::Phase, None),
+            let (kind, value, text) = match kind {
+                ReportKind::Phase => (EventKind::Phase, None, None),
+                ReportKind::Notice(text) => (EventKind::Notice, None, Some(text)),
                 ReportKind::Metric(value) => {
                     if self.last.len() >= MOST_NAMES && !self.last.contains_key(&name) {
                         self.refused_names += 1;
@@ -165,7 +166,7 @@ impl Reporting {
                     }
                     let by_worker = self.last.entry(name.clone()).or_default();
                     by_worker.insert(worker.unwrap_or_default(), value);
-                    (EventKind::Metric, Some(value))
+                    (EventKind::Metric, Some(value), None)
                 }
             };
             events.push(Event {
@@ -175,7 +176,7 @@ impl Reporting {
                 step,
                 name,
                 value,
-                text: None,
+                text,
             });
         }
         events

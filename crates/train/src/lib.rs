@@ -175,8 +175,8 @@ pub use classic::{
 };
 pub use cluster::{
     Account, Cluster, ClusterOutcome, ClusterSession, Crew, Elsewhere, Fallen, Kill, Meeting,
-    Moment, ParseKillError, ParseSlowdownError, ServeError, Slowdown, StartMemberError, WorkError,
-    serve, serve_at, work,
+    Moment, Notice, ParseKillError, ParseSlowdownError, RunRecord, ServeError, Slowdown,
+    StartMemberError, WorkError, serve, serve_at, work,
 };
 pub use compute::Compute;
 pub use defaults::Defaults;

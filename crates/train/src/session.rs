@@ -9,11 +9,12 @@ use std::time::Duration;
 use paceline_data::{Split, epoch_order_into};
 use paceline_kernels::AlignedBuffer;
 use paceline_nets::{Model, Tally};
+use paceline_records::WriteRecordError;
 use paceline_wire::{BindError, ConnectError, Member};
 
 use crate::checkpoint::{Checkpoint, CheckpointWriter, Progress};
 use crate::clock::Stopwatch;
-use crate::cluster::{Account, StartMemberError};
+use crate::cluster::{Account, Notice, StartMemberError};
 use crate::compute::Compute;
 use crate::descent::Descent;
 use crate::goal::{Cadence, Goal, Metric};
@@ -73,7 +74,7 @@ pub trait Watch {
     }
     /// Something that a person should know: a worker is lost, a server was
     /// started anew, somebody waits for long.
-    fn noticed(&mut self, notice: &str) {
+    fn noticed(&mut self, notice: &Notice) {
         let _ = notice;
     }
 }
@@ -239,6 +240,15 @@ pub enum TrainError {
         times: u32,
         /// At which step.
         step: u64,
+    },
+    /// The iterations of a worker cannot be written down.
+    #[error("cannot record the iterations of worker {worker}")]
+    Record {
+        /// Which worker.
+        worker: u32,
+        /// Why.
+        #[source]
+        source: WriteRecordError,
     },
     /// The connections could not be waited for.
     #[error("cannot wait for the other members")]

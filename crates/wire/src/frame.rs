@@ -127,7 +127,10 @@ impl Flags {
     /// the question after it are one message.
     pub const REPLY: Self = Self(2);
 
-    const KNOWN: u8 = 3;
+    /// The receiver's last update came too late to count.
+    pub const LATE: Self = Self(4);
+
+    const KNOWN: u8 = 7;
 
     /// Both marks.
     #[must_use]
@@ -477,7 +480,7 @@ mod tests {
         assert!(with(4, 9).is_ok());
         assert_eq!(with(4, 200), Err(HeaderError::UnknownKind(200)));
         assert_eq!(with(6, 5), Err(HeaderError::UnknownEncoding(5)));
-        assert_eq!(with(7, 4), Err(HeaderError::UnknownFlags(4)));
+        assert_eq!(with(7, 8), Err(HeaderError::UnknownFlags(8)));
     }
 
     fn check_refused(encoding: Encoding, words: &[u32], length: usize) {

@@ -1,12 +1,13 @@
-//! Samples, parts and events as rows of tables.
+//! Samples, parts, events and iterations as rows of tables.
 
 use super::{Chunk, Column, Field, FieldKind};
 use crate::WallTime;
 use crate::json::micros;
 use paceline_model::{
-    Event, EventKind, GapReason, Measure, Micros, PartKind, PartMeasure, PartReading, Sample, Unit,
-    WorkerId,
+    Event, EventKind, GapReason, Iteration, Measure, Micros, PartKind, PartMeasure, PartReading,
+    Sample, Unit, WorkerId,
 };
+use std::time::Duration;
 
 const TIME: Field = Field::required("time", FieldKind::Time);
 const ELAPSED: Field = Field::required("elapsed_s", FieldKind::Number);
@@ -19,6 +20,9 @@ pub(crate) struct PartRows;
 
 /// `events.parquet`: one row per event.
 pub(crate) struct EventRows;
+
+/// `iterations.parquet`: one row per worker and iteration, or several of them.
+pub(crate) struct IterationRows;
 
 /// A row holds a word or a number that its column cannot.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -159,6 +163,94 @@ impl EventRows {
             value: columns[6].number(row),
             text: columns[7].text(row).map(str::to_owned),
         })
+    }
+}
+
+impl IterationRows {
+    pub(crate) fn fields() -> Vec<Field> {
+        vec![
+            TIME,
+            ELAPSED,
+            Field::required("worker", FieldKind::Natural),
+            Field::required("iteration", FieldKind::Natural),
+            Field::required("iterations", FieldKind::Natural),
+            Field::required("waiting_s", FieldKind::Number),
+            Field::optional("waited_for", FieldKind::Natural),
+            Field::required("receiving_s", FieldKind::Number),
+            Field::required("computing_s", FieldKind::Number),
+            Field::required("sending_s", FieldKind::Number),
+            Field::required("rows", FieldKind::Natural),
+            Field::required("sent_bytes", FieldKind::Natural),
+            Field::required("received_bytes", FieldKind::Natural),
+            Field::required("staleness", FieldKind::Natural),
+            Field::required("dropped", FieldKind::Natural),
+        ]
+    }
+
+    pub(crate) fn push(
+        chunk: &mut Chunk,
+        started: WallTime,
+        WorkerId(worker): WorkerId,
+        row: &Iteration,
+    ) {
+        let columns = &mut chunk.columns;
+        let micros = Micros::from(row.began).0;
+        columns[0].push_integer(Some(started.0.saturating_add_unsigned(micros)));
+        columns[1].push_number(Some(row.began.as_secs_f64()));
+        columns[2].push_integer(Some(worker.into()));
+        columns[3].push_integer(Some(row.clock.cast_signed()));
+        columns[4].push_integer(Some(row.iterations.cast_signed()));
+        columns[5].push_number(Some(row.waiting.as_secs_f64()));
+        columns[6].push_integer(row.waited_for.map(|WorkerId(other)| other.into()));
+        columns[7].push_number(Some(row.receiving.as_secs_f64()));
+        columns[8].push_number(Some(row.computing.as_secs_f64()));
+        columns[9].push_number(Some(row.sending.as_secs_f64()));
+        let counts = [
+            row.rows,
+            row.sent_bytes,
+            row.received_bytes,
+            row.staleness,
+            row.dropped,
+        ];
+        for (column, count) in columns[10..].iter_mut().zip(counts) {
+            column.push_integer(Some(count.cast_signed()));
+        }
+        chunk.rows += 1;
+    }
+
+    pub(crate) fn get(chunk: &Chunk, row: usize) -> Result<(WorkerId, Iteration), BadCell> {
+        let columns = &chunk.columns;
+        let whole = |place: usize, column| {
+            required(column, columns[place].integer(row)).map(i64::cast_unsigned)
+        };
+        let worker = |column, number: u64| {
+            let number = u32::try_from(number).map_err(|_| BadCell { column })?;
+            Ok(WorkerId(number))
+        };
+        // Doubles hold the nanoseconds of a time below a month.
+        let time = |place: usize, column| {
+            let seconds = required(column, columns[place].number(row))?;
+            Duration::try_from_secs_f64(seconds).map_err(|_| BadCell { column })
+        };
+        let waited_for = columns[6].integer(row).map(i64::cast_unsigned);
+        let iteration = Iteration {
+            clock: whole(3, "iteration")?,
+            iterations: whole(4, "iterations")?,
+            began: time(1, "elapsed_s")?,
+            waiting: time(5, "waiting_s")?,
+            waited_for: waited_for
+                .map(|other| worker("waited_for", other))
+                .transpose()?,
+            receiving: time(7, "receiving_s")?,
+            computing: time(8, "computing_s")?,
+            sending: time(9, "sending_s")?,
+            rows: whole(10, "rows")?,
+            sent_bytes: whole(11, "sent_bytes")?,
+            received_bytes: whole(12, "received_bytes")?,
+            staleness: whole(13, "staleness")?,
+            dropped: whole(14, "dropped")?,
+        };
+        Ok((worker("worker", whole(2, "worker")?)?, iteration))
     }
 }
 

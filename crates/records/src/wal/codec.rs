@@ -18,6 +18,12 @@ const MAX_TEXT_BYTES: usize = 64 << 10;
 #[error("the log speaks of `{0}`, which this version of Paceline does not know")]
 pub struct UnknownName(String);
 
+impl UnknownName {
+    pub(super) fn new(name: &str) -> Self {
+        Self(name.to_owned())
+    }
+}
+
 /// Samples of one node.
 pub(crate) struct SampleCodec {
     /// A measure that a newer version added is unknown, and skipped.
@@ -192,7 +198,10 @@ impl Codec for EventCodec {
     }
 }
 
-fn lines(title: &str, entries: impl Iterator<Item = (&'static str, &'static str)>) -> Vec<u8> {
+pub(super) fn lines(
+    title: &str,
+    entries: impl Iterator<Item = (&'static str, &'static str)>,
+) -> Vec<u8> {
     let mut text = format!("{title}\n");
     for (topic, name) in entries {
         text.push_str(topic);
@@ -203,7 +212,7 @@ fn lines(title: &str, entries: impl Iterator<Item = (&'static str, &'static str)
     text.into_bytes()
 }
 
-fn parse_lines<'a>(
+pub(super) fn parse_lines<'a>(
     title: &str,
     dictionary: &'a [u8],
 ) -> Result<Vec<(&'a str, &'a str)>, UnknownName> {

@@ -127,7 +127,7 @@ fn shown(record: &RecordPart, run: &RunPart, metrics: &[String], value: &mut Val
                     w.iterations,
                     w.computing_s.map(short),
                     w.waiting_s.map(short),
-                    w.moving_s.map(short)
+                    w.moving_s().map(short)
                 ])
             })
             .collect();

@@ -5,7 +5,7 @@ use crate::chart::{BarRow, Chart, bars};
 use crate::html::Html;
 use crate::number::{ABSENT, count, duration, percent};
 use crate::page::{Heading, HtmlTable, Section};
-use crate::trace::WorkerShare;
+use crate::workers::Worker;
 use paceline_advise::diagnose::{Diagnosis, Holder};
 use paceline_model::WorkerId;
 use std::collections::BTreeMap;
@@ -210,8 +210,8 @@ struct Straggling {
 }
 
 impl Straggling {
-    fn of(workers: &[WorkerShare]) -> Option<Self> {
-        let waits: Vec<(&WorkerShare, f64)> = workers
+    fn of(workers: &[Worker]) -> Option<Self> {
+        let waits: Vec<(&Worker, f64)> = workers
             .iter()
             .filter_map(|worker| Some((worker, worker.wait_share()?)))
             .collect();
@@ -232,7 +232,7 @@ impl Straggling {
 }
 
 /// For whom the workers waited longest, if they say.
-fn waited_for(workers: &[WorkerShare]) -> Option<WorkerId> {
+fn waited_for(workers: &[Worker]) -> Option<WorkerId> {
     let mut seconds: BTreeMap<WorkerId, f64> = BTreeMap::new();
     for (whom, waited) in workers.iter().flat_map(|worker| &worker.waited_for_s) {
         *seconds.entry(*whom).or_default() += waited;
@@ -263,7 +263,7 @@ fn workers(run: &RunPart) -> HtmlTable {
             text(worker.iterations, |n| count(n as u64)),
             text(worker.computing_s, duration),
             text(worker.waiting_s, duration),
-            text(worker.moving_s, duration),
+            text(worker.moving_s(), duration),
             text(worker.wait_share(), percent),
             waited_for(std::slice::from_ref(worker))
                 .map_or(ABSENT.to_owned(), |whom| whom.to_string()),
@@ -278,11 +278,11 @@ mod tests {
 
     #[test]
     fn the_straggler_is_the_one_for_whom_the_others_wait() {
-        let worker = |n: u32, compute: f64, wait: f64| WorkerShare {
+        let worker = |n: u32, compute: f64, wait: f64| Worker {
             worker: WorkerId(n),
             computing_s: Some(compute),
             waiting_s: Some(wait),
-            ..WorkerShare::default()
+            ..Worker::default()
         };
         let mut three = [
             worker(0, 6.0, 4.0),

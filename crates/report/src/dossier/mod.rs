@@ -18,7 +18,8 @@ pub use origin::{Origin, OwnCost};
 
 use crate::analyze::AnalysisReport;
 use crate::page::{Page, Script};
-use crate::trace::{Curve, NodeTrace, WorkerShare};
+use crate::trace::{Curve, NodeTrace};
+use crate::workers::Worker;
 use paceline_advise::diagnose::Diagnosis;
 use paceline_model::NodeName;
 
@@ -117,7 +118,7 @@ pub struct RecordPart {
     /// The learning curves.
     pub curves: Vec<Curve>,
     /// Who computed and who waited.
-    pub workers: Vec<WorkerShare>,
+    pub workers: Vec<Worker>,
     /// What happened when, in seconds.
     pub marks: Vec<(f64, String)>,
 }

@@ -1,8 +1,8 @@
 //! What a run reported over its steps: loss, accuracy and the like.
 
 use super::detail::groups;
-use super::workers::is_account;
 use crate::base64;
+use crate::workers::is_account;
 use paceline_model::{Event, EventKind, WorkerId};
 use serde_json::{Value, json};
 

@@ -7,9 +7,7 @@
 mod curve;
 mod detail;
 mod resource;
-mod workers;
 
 pub use curve::{Curve, curves};
 pub use detail::Detail;
 pub use resource::{NodeTrace, Resource};
-pub use workers::{WorkerShare, worker_shares};

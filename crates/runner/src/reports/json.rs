@@ -48,6 +48,10 @@ pub fn parse_line(line: &[u8]) -> Vec<Report> {
     {
         report(name, ReportKind::Phase);
     }
+    let word = |key: &str| object.get(key).and_then(Value::as_str);
+    if let (Some(name), Some(text)) = (word("notice").filter(|name| is_name(name)), word("text")) {
+        report(name, ReportKind::Notice(text.to_owned()));
+    }
     collect(&object, "", 1, &mut |name, value| {
         report(name, ReportKind::Metric(value))
     });
@@ -193,6 +197,21 @@ mod tests {
             kind: ReportKind::Phase,
         };
         check(r#"{"phase": "eval"}"#, &[expected]);
+    }
+
+    #[test]
+    fn a_notice_has_a_name_and_words() {
+        let expected = Report {
+            worker: Some(1),
+            step: Some(20),
+            name: "worker_lost".into(),
+            kind: ReportKind::Notice("worker 1 is lost".into()),
+        };
+        check(
+            r#"{"notice": "worker_lost", "text": "worker 1 is lost", "worker": 1, "step": 20}"#,
+            &[expected],
+        );
+        check(r#"{"notice": "worker_lost"}"#, &[]);
     }
 
     #[test]

@@ -9,6 +9,7 @@
 //! | `"step": 12` | the step of every metric in the line (`epoch` if there is no step) |
 //! | `"rank": 1` or `"worker": 1` | the worker of every event in the line |
 //! | `"phase": "eval"` | a phase that begins now |
+//! | `"notice": "worker_lost"`, with `"text": "…"` | something that a person should know |
 //! | any other number | a metric of that name; in nested objects, `outer.inner` |
 //! | `NaN`, `Infinity` | a metric that is not finite, as Python writes it |
 //! | anything else | nothing |
@@ -28,17 +29,19 @@ pub struct Report {
     pub worker: Option<u32>,
     /// The step that the line names.
     pub step: Option<u64>,
-    /// The metric's or phase's name.
+    /// The metric's, phase's or notice's name.
     pub name: String,
     /// What is reported.
     pub kind: ReportKind,
 }
 
-/// The two things a job can report.
-#[derive(Debug, Clone, Copy, PartialEq)]
+/// What a job can report.
+#[derive(Debug, Clone, PartialEq)]
 pub enum ReportKind {
     /// A number, possibly not finite.
     Metric(f64),
     /// The beginning of a phase.
     Phase,
+    /// Something that a person should know, in words.
+    Notice(String),
 }

@@ -87,7 +87,7 @@ mod tests {
     fn value(pattern: &str, line: &[u8]) -> Option<f64> {
         match MetricPattern::parse(pattern).unwrap().find(line)?.kind {
             ReportKind::Metric(value) => Some(value),
-            ReportKind::Phase => None,
+            ReportKind::Phase | ReportKind::Notice(_) => None,
         }
     }
 

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use paceline_model::{Iteration, WorkerId};
+
 /// What a worker did since the training began.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Account {
@@ -43,6 +45,46 @@ impl Account {
         }
     }
 
+    /// Adds what was done in one more row of iterations.
+    pub(crate) fn enter(&mut self, row: &Iteration) {
+        self.iterations += row.iterations;
+        self.rows += row.rows;
+        self.computing += row.computing;
+        self.waiting += row.waiting;
+        if let Some(WorkerId(other)) = row.waited_for
+            && let Some(waited) = self.waited_for.get_mut(other as usize)
+        {
+            *waited += row.waiting;
+        }
+        self.sending += row.sending;
+        self.receiving += row.receiving;
+        self.bytes_sent += row.sent_bytes;
+        self.bytes_received += row.received_bytes;
+        self.staleness_sum += row.staleness;
+        let staleness = row.staleness / row.iterations.max(1);
+        self.staleness_most = self.staleness_most.max(staleness);
+        self.dropped += row.dropped;
+    }
+
+    /// Adds what another life of the worker did.
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.iterations += other.iterations;
+        self.rows += other.rows;
+        self.computing += other.computing;
+        self.waiting += other.waiting;
+        for (own, waited) in self.waited_for.iter_mut().zip(&other.waited_for) {
+            *own += *waited;
+        }
+        self.sending += other.sending;
+        self.receiving += other.receiving;
+        self.bytes_sent += other.bytes_sent;
+        self.bytes_received += other.bytes_received;
+        self.staleness_sum += other.staleness_sum;
+        self.staleness_most = self.staleness_most.max(other.staleness_most);
+        self.dropped += other.dropped;
+        self.restarts = self.restarts.max(other.restarts);
+    }
+
     /// The share of its time that the worker waits.
     pub fn wait_share(&self) -> f64 {
         let waiting = self.waiting.as_secs_f64();
@@ -60,5 +102,105 @@ impl Account {
         } else {
             self.staleness_sum as f64 / self.iterations as f64
         }
+    }
+}
+
+/// The account of a worker over all its lives.
+#[derive(Clone, Debug)]
+pub(crate) struct Lives {
+    former: Account,
+    present: Account,
+}
+
+impl Lives {
+    pub(crate) fn new(workers: usize) -> Self {
+        Self {
+            former: Account::new(workers),
+            present: Account::new(workers),
+        }
+    }
+
+    /// Takes what a life reports of itself. Another life is known by how often
+    /// the worker was started before it, or where nobody counts, by beginning at
+    /// nothing. A report without iterations is that of a server that has heard
+    /// of none yet.
+    pub(crate) fn hear(&mut self, report: Account) {
+        let present = &mut self.present;
+        if report.restarts < present.restarts || report.iterations == 0 {
+            return;
+        }
+        if report.restarts > present.restarts || report.iterations < present.iterations {
+            self.former.add(present);
+        }
+        *present = report;
+    }
+
+    /// The sum of all lives.
+    pub(crate) fn sum(&self) -> Account {
+        let mut sum = self.former.clone();
+        sum.add(&self.present);
+        sum
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn report(restarts: u32, iterations: u64) -> Account {
+        Account {
+            restarts,
+            iterations,
+            waiting: Duration::from_secs(iterations),
+            waited_for: vec![Duration::ZERO, Duration::from_secs(iterations)],
+            staleness_most: 10 - iterations,
+            ..Account::new(2)
+        }
+    }
+
+    #[test]
+    fn the_account_of_a_replaced_worker_is_the_sum_of_its_lives() {
+        let mut lives = Lives::new(2);
+        for (restarts, iterations) in [(0, 3), (0, 5), (1, 2), (0, 5), (2, 1), (2, 4)] {
+            lives.hear(report(restarts, iterations));
+        }
+        // From a server that was started anew.
+        lives.hear(Account::new(2));
+        let sum = lives.sum();
+        assert_eq!((sum.iterations, sum.restarts), (5 + 2 + 4, 2));
+        assert_eq!(sum.waiting, Duration::from_secs(11));
+        assert_eq!(sum.waited_for[1], Duration::from_secs(11));
+        assert_eq!(sum.staleness_most, 8);
+        // Started again by somebody who does not count.
+        lives.hear(report(2, 1));
+        assert_eq!(lives.sum().iterations, 5 + 2 + 4 + 1);
+    }
+
+    #[test]
+    fn an_account_is_the_sum_of_its_rows() {
+        let row = Iteration {
+            iterations: 4,
+            waiting: Duration::from_millis(2),
+            waited_for: Some(WorkerId(1)),
+            computing: Duration::from_millis(5),
+            sent_bytes: 12,
+            staleness: 12,
+            dropped: 1,
+            ..Iteration::default()
+        };
+        let mut account = Account::new(2);
+        account.enter(&row);
+        account.enter(&Iteration {
+            waited_for: None,
+            ..row
+        });
+        assert_eq!((account.iterations, account.dropped), (8, 2));
+        assert_eq!(account.waiting, Duration::from_millis(4));
+        assert_eq!(
+            account.waited_for,
+            [Duration::ZERO, Duration::from_millis(2)]
+        );
+        assert_eq!((account.staleness_sum, account.staleness_most), (24, 3));
+        assert!((account.wait_share() - 4.0 / 14.0).abs() < 1e-12);
     }
 }

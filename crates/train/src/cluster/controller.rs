@@ -14,15 +14,17 @@ use paceline_wire::{
     wait_any,
 };
 
-use super::account::Account;
+use super::account::{Account, Lives};
 use super::charter::Charter;
 use super::conductor::{Conductor, Milestones, Snapshot};
 use super::crew::{Crew, Fallen, Kill, Moment};
 use super::dial::{Dial, Dialed};
 use super::frames::{
-    AS_SOON_AS_MAY_BE, Caption, Meeting, NOTICE, OTHER_TRAINING, SILENT, unpack, unpack_accounts,
+    AS_SOON_AS_MAY_BE, Caption, MISLED, Meeting, OTHER_TRAINING, SILENT, WAITS, unpack,
+    unpack_accounts,
 };
 use super::handover::{self, Version};
+use super::notice::Notice;
 use super::roll::Roll;
 use super::session::ClusterSession;
 use super::update::Span;
@@ -61,7 +63,7 @@ pub(super) fn train(
     let outcome = controller.conduct(conductor, stop);
     controller.dismiss();
     let ending = outcome?;
-    Ok((ending, controller.accounts))
+    Ok((ending, controller.accounts()))
 }
 
 struct Controller<'a> {
@@ -90,7 +92,7 @@ struct Controller<'a> {
     assemblies: BTreeMap<u64, Assembly>,
     /// The last step that was looked at.
     heard: Option<u64>,
-    accounts: Vec<Account>,
+    lives: Vec<Lives>,
     pulse: Tally,
     steps: u64,
     began: Instant,
@@ -158,7 +160,7 @@ impl<'a> Controller<'a> {
             running: BTreeMap::new(),
             assemblies: BTreeMap::new(),
             heard: None,
-            accounts: vec![Account::new(workers); workers],
+            lives: vec![Lives::new(workers); workers],
             pulse: Tally::default(),
             steps: session.progress.steps,
             began: now(),
@@ -207,7 +209,7 @@ impl<'a> Controller<'a> {
                 self.kill();
             }
             let pulse = std::mem::take(&mut self.pulse);
-            conductor.tell(pulse, self.steps, || self.accounts.clone());
+            conductor.tell(pulse, self.steps, || self.accounts());
             let is_stopped = stop.load(Ordering::Relaxed);
             match self.ending {
                 // There is nothing to look at, and perhaps nobody to ask.
@@ -264,10 +266,9 @@ impl<'a> Controller<'a> {
                 }
                 Some(Dialed::Hindered(error)) => {
                     let why = std::error::Error::source(&error).map(ToString::to_string);
-                    conductor.watch.noticed(&format!(
-                        "{error}: {}; it is tried again",
-                        why.unwrap_or_default()
-                    ));
+                    conductor.watch.noticed(&Notice::Connection {
+                        words: format!("{error}: {}; it is tried again", why.unwrap_or_default()),
+                    });
                 }
                 Some(Dialed::GivenUp(source)) => {
                     return Err(TrainError::Unreached { server, source });
@@ -327,9 +328,11 @@ impl<'a> Controller<'a> {
         }
         if self.has_begun {
             let lost = self.steps.saturating_sub(steps);
-            conductor.watch.noticed(&format!(
-                "server{server} goes on from step {steps}: its part of {lost} steps is computed again"
-            ));
+            conductor.watch.noticed(&Notice::ServerResumed {
+                server,
+                step: steps,
+                lost,
+            });
             self.bring_up_to_date(server);
         }
         Ok(())
@@ -385,13 +388,14 @@ impl<'a> Controller<'a> {
             if heard_at.is_some_and(|heard| now - heard >= failure_timeout) {
                 *heard_at = None;
                 let seconds = failure_timeout.as_secs_f64();
-                conductor
-                    .watch
-                    .noticed(&format!("server{server} has said nothing for {seconds} s"));
+                conductor.watch.noticed(&Notice::ServerLost {
+                    server,
+                    words: format!("it has said nothing for {seconds} s"),
+                });
             }
         }
-        if let Some(notice) = self.roll.notice(now) {
-            conductor.watch.noticed(&notice);
+        if let Some(words) = self.roll.notice(now) {
+            conductor.watch.noticed(&Notice::Missing { words });
         }
         let are_servers_here = self.roll.has_all_servers();
         if let Some((worker, _)) = self
@@ -477,8 +481,14 @@ impl<'a> Controller<'a> {
             return Ok(News::Nothing);
         };
         match (header.kind, payload) {
-            (Kind::Record, Payload::Bytes(bytes)) if header.start == NOTICE => {
-                conductor.watch.noticed(&String::from_utf8_lossy(bytes));
+            (Kind::Record, Payload::Bytes(bytes)) if header.start != 0 => {
+                let words = String::from_utf8_lossy(bytes).into_owned();
+                let worker = header.sender;
+                conductor.watch.noticed(&match header.start {
+                    WAITS => Notice::Waiting { worker, words },
+                    MISLED => Notice::Misled { words },
+                    _ => Notice::Connection { words },
+                });
             }
             (Kind::Record, Payload::Bytes(bytes)) => self.note(&unpack(bytes)),
             (Kind::Saved, Payload::Bytes(bytes)) => {
@@ -499,10 +509,12 @@ impl<'a> Controller<'a> {
             }
             (Kind::Leave, Payload::Bytes(text)) => {
                 self.roll.worker_went(header.sender, server, now());
-                let text = String::from_utf8_lossy(text).into_owned();
                 // Every server sees a loss; the first speaks for all.
                 if server == 0 {
-                    conductor.watch.noticed(&text);
+                    conductor.watch.noticed(&Notice::WorkerLost {
+                        worker: header.sender,
+                        words: String::from_utf8_lossy(text).into_owned(),
+                    });
                 }
                 if header.start == SILENT {
                     self.silent.insert(header.sender);
@@ -531,9 +543,9 @@ impl<'a> Controller<'a> {
             }
             (Kind::Fault, Payload::Bytes(text)) if header.start == OTHER_TRAINING => {
                 let difference = String::from_utf8_lossy(text);
-                conductor.watch.noticed(&format!(
-                    "server {server} trains something else: {difference}"
-                ));
+                conductor.watch.noticed(&Notice::Misled {
+                    words: format!("server {server} trains something else: {difference}"),
+                });
                 self.heard_at[server] = None;
                 self.roll.server_went(server, now());
                 return Ok(News::Strange);
@@ -569,13 +581,14 @@ impl<'a> Controller<'a> {
             hits: *hits,
             rows: *rows,
         });
-        let found = unpack_accounts(accounts, self.accounts.len());
-        for (own, account) in self.accounts.iter_mut().zip(found) {
-            // A replacement begins at nothing: what its former lives did stays.
-            if account.iterations >= own.iterations {
-                *own = account;
-            }
+        let found = unpack_accounts(accounts, self.lives.len());
+        for (lives, account) in self.lives.iter_mut().zip(found) {
+            lives.hear(account);
         }
+    }
+
+    fn accounts(&self) -> Vec<Account> {
+        self.lives.iter().map(Lives::sum).collect()
     }
 
     fn assembly(&mut self, steps: u64) -> &mut Assembly {
@@ -688,9 +701,11 @@ impl<'a> Controller<'a> {
                     });
                 }
                 (_, policy) => {
-                    conductor
-                        .watch
-                        .noticed(&format!("{member} has ended: {how}"));
+                    let notice = Notice::Ended {
+                        member,
+                        how: how.clone(),
+                    };
+                    conductor.watch.noticed(&notice);
                     if policy == OnWorkerLoss::Continue {
                         if !self.has_workers() {
                             return Err(TrainError::Deserted { how });
@@ -726,9 +741,10 @@ impl<'a> Controller<'a> {
                 how: how.to_owned(),
             });
         }
-        conductor
-            .watch
-            .noticed(&format!("{member} has ended ({how}) and is started again"));
+        conductor.watch.noticed(&Notice::Replaced {
+            member,
+            how: how.to_owned(),
+        });
         self.start(who.0, who.1)
     }
 
@@ -765,9 +781,10 @@ impl<'a> Controller<'a> {
         server: usize,
         conductor: &mut Conductor<'_>,
     ) -> Result<(), TrainError> {
-        conductor.watch.noticed(&format!(
-            "server{server} is lost: its connection broke; start it again"
-        ));
+        conductor.watch.noticed(&Notice::ServerLost {
+            server,
+            words: "its connection broke; start it again".to_owned(),
+        });
         self.heard_at[server] = None;
         self.roll.server_went(server, now());
         self.dial(server)

@@ -47,6 +47,12 @@ pub(crate) const NOBODY: u32 = u32::MAX;
 /// Marks a frame of kind `Record` as words for the user.
 pub(crate) const NOTICE: u64 = 1;
 
+/// Marks a frame of kind `Record` as words about a worker that waits for long.
+pub(crate) const WAITS: u64 = 2;
+
+/// Marks a frame of kind `Record` as words about a worker of another training.
+pub(crate) const MISLED: u64 = 3;
+
 /// Marks a frame of kind `Leave`: the worker may still run and say nothing.
 pub(crate) const SILENT: u64 = 1;
 

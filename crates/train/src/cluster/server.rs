@@ -19,8 +19,8 @@ use super::account::Account;
 use super::charter::Charter;
 use super::conductor::{Due, Milestones, PROGRESS_EVERY};
 use super::frames::{
-    AS_SOON_AS_MAY_BE, Caption, Meeting, NOBODY, NOTICE, OTHER_TRAINING, SILENT, TRAILER, pack,
-    pack_account, tally, unpack, unpack_accounts,
+    AS_SOON_AS_MAY_BE, Caption, MISLED, Meeting, NOBODY, NOTICE, OTHER_TRAINING, SILENT, TRAILER,
+    WAITS, pack, pack_account, tally, unpack, unpack_accounts,
 };
 use super::handover::{self, Handover, HandoverError};
 use super::session::ClusterSession;
@@ -227,6 +227,8 @@ struct Server<'a> {
     looked_around: Instant,
     /// By worker: what it waits for, since when, and whether that was told.
     waits: Vec<Option<(Clock, Instant, bool)>>,
+    /// By worker: whether its last update came too late.
+    late: Vec<bool>,
 }
 
 impl<'a> Server<'a> {
@@ -282,6 +284,7 @@ impl<'a> Server<'a> {
             accounts: vec![Account::new(workers); workers],
             looked_around: now(),
             waits: vec![None; workers],
+            late: vec![false; workers],
             session,
         }
     }
@@ -383,7 +386,8 @@ impl<'a> Server<'a> {
                 self.farewell = Some(now());
                 for writer in &mut self.writers {
                     if writer.peer().role == Role::Worker {
-                        let _ = writer.post(&Header::new(Kind::Stop), Payload::NONE);
+                        let flags = lateness(&mut self.late, writer.peer().rank);
+                        let _ = writer.post(&Header::new(Kind::Stop).flags(flags), Payload::NONE);
                     }
                 }
             }
@@ -514,6 +518,7 @@ impl<'a> Server<'a> {
 
     /// An update has arrived: keeps or applies it, if it counts.
     fn count(&mut self, worker: usize, receipt: Receipt) {
+        self.late[worker] = receipt == Receipt::Late;
         if receipt != Receipt::Counted {
             return;
         }
@@ -575,6 +580,7 @@ impl<'a> Server<'a> {
                 waited_for,
             } => {
                 let header = Header::new(Kind::Parameters)
+                    .flags(lateness(&mut self.late, to.worker.0))
                     .clock(version.0)
                     .sender(waited_for.map_or(NOBODY, |other| other.0))
                     .at(self.rank, clock.0);
@@ -743,19 +749,16 @@ impl<'a> Server<'a> {
                 let _ = writer.post(&header, Payload::Bytes(difference.as_bytes()));
             }
         }
-        self.notify(&format!("{peer} trains something else: {difference}"));
+        let words = format!("{peer} trains something else: {difference}");
+        let header = Header::new(Kind::Record).at(self.rank, MISLED);
+        self.tell(&header, Payload::Bytes(words.as_bytes()));
     }
 
     fn report(&mut self, flags: Flags) {
         let pulse = std::mem::take(&mut self.pulse);
         let mut numbers = vec![self.steps(), pulse.loss.to_bits(), pulse.hits, pulse.rows];
-        for (id, account) in (0..).zip(&self.accounts) {
-            let late = self.coordinator.tally(paceline_model::WorkerId(id)).late;
-            let account = Account {
-                dropped: late,
-                ..account.clone()
-            };
-            pack_account(&account, &mut numbers);
+        for account in &self.accounts {
+            pack_account(account, &mut numbers);
         }
         let header = Header::new(Kind::Record).flags(flags);
         self.tell(&header, Payload::Bytes(&pack(&numbers)));
@@ -779,18 +782,22 @@ impl<'a> Server<'a> {
                             .holdups(view.worker)
                             .map(|other| other.to_string())
                             .collect();
-                        notices.push(format!(
+                        let words = format!(
                             "{} waits to start iteration {clock} for {}",
                             view.worker,
                             others.join("; ")
-                        ));
+                        );
+                        notices.push((view.worker.0, words));
                     }
                 }
                 _ => *wait = Some((clock, now(), false)),
             }
         }
-        for notice in notices {
-            self.notify(&notice);
+        for (worker, words) in notices {
+            let header = Header::new(Kind::Record)
+                .sender(worker)
+                .at(self.rank, WAITS);
+            self.tell(&header, Payload::Bytes(words.as_bytes()));
         }
     }
 
@@ -883,6 +890,14 @@ impl<'a> Server<'a> {
 
     fn tick(&self) -> Tick {
         Tick(ticks(self.began.elapsed()))
+    }
+}
+
+/// Marks the answer to an update that came too late, once.
+fn lateness(late: &mut [bool], worker: u32) -> Flags {
+    match late.get_mut(worker as usize).map(std::mem::take) {
+        Some(true) => Flags::LATE,
+        _ => Flags::NONE,
     }
 }
 

@@ -13,6 +13,7 @@ use super::conductor::{Conductor, Milestones, Snapshot};
 use super::controller;
 use super::crew::{Crew, Kill};
 use super::frames::Meeting;
+use super::ledger::RunRecord;
 use super::plan::Cluster;
 use super::reduce;
 use super::rows::Partition;
@@ -32,6 +33,7 @@ pub struct ClusterSession {
     pub(crate) parameters: AlignedBuffer,
     pub(crate) optimizer: OptimizerState,
     pub(crate) progress: Progress,
+    pub(crate) record: Option<RunRecord>,
 }
 
 /// What came of a training by several workers.
@@ -62,6 +64,7 @@ impl ClusterSession {
             rules: cluster.rules()?,
             optimizer: OptimizerState::new(settings.optimizer, len),
             progress: Progress::default(),
+            record: None,
             model,
             data,
             settings,
@@ -86,11 +89,17 @@ impl ClusterSession {
             parameters: checkpoint.parameters,
             optimizer: checkpoint.optimizer,
             progress: checkpoint.progress,
+            record: None,
             model,
             data,
             settings,
             cluster,
         })
+    }
+
+    /// Has every worker of this process write down its iterations in a record.
+    pub fn record_in(&mut self, record: RunRecord) {
+        self.record = Some(record);
     }
 
     /// Where the parameters lie.

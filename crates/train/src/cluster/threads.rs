@@ -11,12 +11,15 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use paceline_kernels::AlignedBuffer;
+use paceline_model::{Iteration, WorkerId};
 use paceline_nets::Tally;
 use paceline_sync::{Action, Clock, Consistency, Coordinator, Receipt, Sender, Tick};
 
 use super::account::Account;
 use super::conductor::{Conductor, Due, Milestones, Snapshot};
-use super::desk::{Desk, Desks};
+use super::desk::Desks;
+use super::ledger::Ledger;
+use super::notice::Notice;
 use super::round::Rounds;
 use super::session::ClusterSession;
 use super::store::{Rates, Store};
@@ -41,8 +44,9 @@ pub(super) fn train(
     let hall = Hall::new(session, milestones);
     hall.open();
     let (snapshots, heard) = sync_channel(1);
+    let ledgers = Ledger::of_all(session.record.as_ref(), session.cluster.workers)?;
     let ending = std::thread::scope(|scope| {
-        for worker in 0..session.cluster.workers.get() {
+        for (worker, mut ledger) in (0..).zip(ledgers) {
             let (hall, snapshots) = (&hall, snapshots.clone());
             std::thread::Builder::new()
                 .name(format!("worker{worker}"))
@@ -55,7 +59,10 @@ pub(super) fn train(
                         session.settings.clone(),
                         &session.cluster,
                     );
-                    hall.work(worker, rounds, &snapshots);
+                    hall.work(worker, rounds, &mut ledger, &snapshots);
+                    if let Err(source) = ledger.close() {
+                        lock(&hall.unwritten).push(Notice::Unwritten { worker, source });
+                    }
                 })
                 .expect("the system starts a thread");
         }
@@ -65,6 +72,9 @@ pub(super) fn train(
         hall.close();
         ending
     })?;
+    for notice in lock(&hall.unwritten).drain(..) {
+        conductor.watch.noticed(&notice);
+    }
     let ending = match ending {
         Some(ending) => ending,
         None => hall.fate().unwrap_or(Ending::Interrupted),
@@ -93,6 +103,8 @@ struct Hall<'a> {
     /// for all where they are gathered, which [`State`] guards as well.
     stores: Vec<Mutex<Store>>,
     desks: Desks,
+    /// What could not be recorded.
+    unwritten: Mutex<Vec<Notice>>,
     /// Updates that count, of all workers; with gathered updates, iterations.
     counted: AtomicU64,
 }
@@ -176,6 +188,7 @@ impl<'a> Hall<'a> {
                 .map(|span| Mutex::new(Store::new(span, &session.parameters, &optimizer)))
                 .collect(),
             desks: Desks::new(workers),
+            unwritten: Mutex::new(Vec::new()),
             counted: AtomicU64::new(if consistency.gathers() {
                 steps
             } else {
@@ -205,7 +218,13 @@ impl<'a> Hall<'a> {
     }
 
     /// One worker's life.
-    fn work(&self, worker: u32, mut rounds: Rounds, snapshots: &SyncSender<Snapshot>) {
+    fn work(
+        &self,
+        worker: u32,
+        mut rounds: Rounds,
+        ledger: &mut Ledger,
+        snapshots: &SyncSender<Snapshot>,
+    ) {
         let me = worker as usize;
         let mut actions = Vec::with_capacity(2 * self.workers + 2);
         let (mut update, mut own) = {
@@ -219,8 +238,8 @@ impl<'a> Hall<'a> {
             (state.updates[me].clone(), AlignedBuffer::zeroed(own))
         };
         self.copy_parameters(me, &mut own);
+        let mut began = now();
         loop {
-            let began = now();
             let Some((told, shared)) = self.wait(me) else {
                 return;
             };
@@ -253,24 +272,28 @@ impl<'a> Hall<'a> {
             };
             let sent = now();
             let iterations = self.consistency.iterations_per_update();
-            let mut desk = self.desks.of(me);
-            let Desk { account, pulse } = &mut *desk;
-            pulse.add(tally);
-            account.iterations += iterations;
-            account.rows += tally.rows;
-            account.waiting += started - began;
-            if let Some(other) = told.waited_for {
-                account.waited_for[other as usize] += started - began;
+            let row = Iteration {
+                clock: told.clock.0,
+                iterations,
+                began: ledger.at(began),
+                waiting: started - began,
+                waited_for: told.waited_for.map(WorkerId),
+                receiving: received - started,
+                computing: computed - received,
+                sending: sent - computed,
+                rows: tally.rows,
+                sent_bytes: 0,
+                received_bytes: 0,
+                staleness: told.clock.lead(told.version) * iterations,
+                dropped: u64::from(receipt == Receipt::Late),
+            };
+            {
+                let mut desk = self.desks.of(me);
+                desk.pulse.add(tally);
+                desk.account.enter(&row);
             }
-            account.receiving += received - started;
-            account.computing += computed - received;
-            account.sending += sent - computed;
-            let lag = told.clock.lead(told.version);
-            account.staleness_sum += lag * iterations;
-            account.staleness_most = account.staleness_most.max(lag);
-            if receipt == Receipt::Late {
-                account.dropped += 1;
-            }
+            ledger.enter(&row);
+            began = sent;
         }
     }
 

@@ -3,10 +3,12 @@
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use paceline_kernels::AlignedBuffer;
+use paceline_model::{Iteration, WorkerId};
 use paceline_nets::Tally;
+use paceline_records::WriteRecordError;
 use paceline_sync::{Clock, Strategy, WorkerClock};
 use paceline_wire::{
     Address, BindError, ConnectError, Connection, Credentials, Deadline, Flags, HandshakeError,
@@ -17,6 +19,7 @@ use super::account::Account;
 use super::charter::Charter;
 use super::conductor::PROGRESS_EVERY;
 use super::frames::{Meeting, NOBODY, OTHER_TRAINING, pack, pack_account, trailer};
+use super::ledger::Ledger;
 use super::reduce;
 use super::round::Rounds;
 use super::session::ClusterSession;
@@ -36,6 +39,15 @@ pub enum WorkError {
         /// Why.
         #[source]
         source: ConnectError,
+    },
+    /// Its iterations cannot be written down.
+    #[error("cannot record the iterations of worker {worker}")]
+    Record {
+        /// Which worker.
+        worker: u32,
+        /// Why.
+        #[source]
+        source: WriteRecordError,
     },
     /// A server's options are not this worker's.
     #[error("worker {worker} was told to train something else than server {server}: {difference}")]
@@ -100,7 +112,8 @@ enum Departure {
 ///
 /// # Errors
 /// If a server is not reached, also again after a connection broke; or, without
-/// servers, if the trainer is not reached or gone.
+/// servers, if the trainer is not reached or gone; or if the iterations cannot be
+/// recorded.
 pub fn work(
     session: &ClusterSession,
     worker: u32,
@@ -118,17 +131,23 @@ pub fn work(
         session.settings.clone(),
         &session.cluster,
     );
-    let mut account = Account {
-        restarts: incarnation,
-        ..Account::new(workers)
+    let unrecorded = |source| WorkError::Record { worker, source };
+    let mut books = Books {
+        account: Account {
+            restarts: incarnation,
+            ..Account::new(workers)
+        },
+        ledger: Ledger::open(session.record.as_ref(), worker).map_err(unrecorded)?,
+        last: None,
     };
     let mut incarnation = incarnation;
     loop {
-        let mut life = Life::begin(session, worker, incarnation, meeting, account)?;
+        let mut life = Life::begin(session, worker, incarnation, meeting, &mut books)?;
         let departure = life.go_on(&mut rounds);
-        account = life.account.clone();
+        drop(life);
+        books.settle();
         match departure {
-            Departure::Over => return Ok(()),
+            Departure::Over => return books.ledger.close().map_err(unrecorded),
             Departure::Parted(least) => incarnation = least.max(incarnation + 1),
             Departure::Strange { server, difference } => {
                 return Err(WorkError::OtherTraining {
@@ -141,9 +160,28 @@ pub fn work(
     }
 }
 
+/// What the worker writes down of itself.
+struct Books {
+    account: Account,
+    ledger: Ledger,
+    /// The last iteration: whether its update counted is heard with the answer
+    /// to it.
+    last: Option<Iteration>,
+}
+
+impl Books {
+    /// The last iteration is as it is.
+    fn settle(&mut self) {
+        if let Some(row) = self.last.take() {
+            self.account.enter(&row);
+            self.ledger.enter(&row);
+        }
+    }
+}
+
 const TRIED_AGAIN_AFTER: Duration = Duration::from_millis(5);
 
-struct Life {
+struct Life<'a> {
     worker: u32,
     charter: Charter,
     clock: WorkerClock,
@@ -153,20 +191,20 @@ struct Life {
     parameters: AlignedBuffer,
     update: Update,
     staged: Vec<f32>,
-    account: Account,
+    books: &'a mut Books,
     since: Stopwatch,
     told: Duration,
     ended: Arc<AtomicBool>,
     iterations_per_update: u64,
 }
 
-impl Life {
+impl<'a> Life<'a> {
     fn begin(
         session: &ClusterSession,
         worker: u32,
         incarnation: u32,
         meeting: &Meeting,
-        account: Account,
+        books: &'a mut Books,
     ) -> Result<Self, WorkError> {
         let layout = session.model.layout();
         let count = meeting.servers.len();
@@ -202,7 +240,7 @@ impl Life {
             parameters: AlignedBuffer::zeroed(layout.len()),
             update: Update::none(layout),
             staged: Vec::new(),
-            account,
+            books,
             since: Stopwatch::starting_at(Duration::ZERO),
             told: Duration::ZERO,
             ended,
@@ -240,32 +278,38 @@ impl Life {
             self.readers[server].receive(Deadline::NEVER)?;
         }
         self.ask()?;
+        let mut began = now();
         loop {
-            let began = now();
-            if let Some(departure) = self.receive(began)? {
-                return Ok(departure);
-            }
-            let Some(start) = self.clock.start() else {
-                self.ask()?;
-                continue;
+            let mut row = Iteration {
+                iterations: self.iterations_per_update,
+                began: self.books.ledger.at(began),
+                ..Iteration::default()
             };
-            let started = now();
+            let start = loop {
+                if let Some(departure) = self.receive(&mut began, &mut row)? {
+                    return Ok(departure);
+                }
+                match self.clock.start() {
+                    Some(start) => break start,
+                    None => self.ask()?,
+                }
+            };
             let tally = rounds.compute(start.clock.0, &self.parameters, &mut self.update);
             let computed = now();
             let mut due = None;
             for _ in 0..self.iterations_per_update {
                 due = self.clock.finish();
             }
-            let account = &mut self.account;
-            account.iterations += self.iterations_per_update;
-            account.rows += tally.rows;
-            account.computing += computed - started;
-            account.staleness_sum += start.staleness * self.iterations_per_update;
-            account.staleness_most = account.staleness_most.max(start.staleness);
             self.report(false)?;
             let clock = due.expect("an update is due after its iterations");
-            self.push(clock, tally)?;
-            self.account.sending += computed.elapsed();
+            row.clock = start.clock.0;
+            row.computing = computed - began;
+            row.rows = tally.rows;
+            row.staleness = start.staleness * self.iterations_per_update;
+            row.sent_bytes = self.push(clock, tally)?;
+            began = now();
+            row.sending = began - computed;
+            self.books.last = Some(row);
         }
     }
 
@@ -280,12 +324,24 @@ impl Life {
         Ok(())
     }
 
-    /// Takes the parameters of every server.
-    fn receive(&mut self, began: std::time::Instant) -> Result<Option<Departure>, Broken> {
+    /// Takes the parameters of every server, from `since` on, which becomes the
+    /// moment when all are there.
+    fn receive(
+        &mut self,
+        since: &mut Instant,
+        row: &mut Iteration,
+    ) -> Result<Option<Departure>, Broken> {
         for server in 0..self.readers.len() {
             loop {
                 let header = self.readers[server].peek(Deadline::NEVER)?;
                 let arrived = now();
+                // The first server's answer says what became of the update.
+                if server == 0
+                    && let Some(last) = &mut self.books.last
+                {
+                    last.dropped = u64::from(header.flags.has(Flags::LATE));
+                    self.books.settle();
+                }
                 match header.kind {
                     Kind::Parameters => {}
                     Kind::Stop => {
@@ -305,28 +361,24 @@ impl Life {
                     continue;
                 }
                 let own = &mut self.parameters[self.spans[server].flat()];
-                let bytes = 4 * own.len() as u64;
+                row.received_bytes += 4 * own.len() as u64;
                 self.readers[server].receive_into(Kind::Parameters, own, Deadline::NEVER)?;
-                let waited = arrived.saturating_duration_since(began);
-                let account = &mut self.account;
-                account.receiving += arrived.elapsed();
-                account.bytes_received += bytes;
-                if server == 0 {
-                    account.waiting += waited;
-                    if let Some(other) = account.waited_for.get_mut(header.sender as usize)
-                        && header.sender != NOBODY
-                    {
-                        *other += waited;
-                    }
+                row.waiting += arrived.saturating_duration_since(*since);
+                if server == 0 && header.sender != NOBODY {
+                    row.waited_for = Some(WorkerId(header.sender));
                 }
+                *since = now();
+                row.receiving += *since - arrived;
                 break;
             }
         }
         Ok(None)
     }
 
-    fn push(&mut self, clock: Clock, tally: Tally) -> Result<(), Broken> {
+    /// Hands over the update; says in how many bytes.
+    fn push(&mut self, clock: Clock, tally: Tally) -> Result<u64, Broken> {
         let found = trailer(tally);
+        let mut bytes = 0;
         for server in 0..self.readers.len() {
             let span = &self.spans[server];
             let part = self.update.within(span);
@@ -337,7 +389,7 @@ impl Life {
             let last = Flags::LAST.and(Flags::REPLY);
             let header = Header::new(Kind::Push).clock(clock.0).sender(self.worker);
             let flags = if rows_follow { Flags::NONE } else { last };
-            self.account.bytes_sent += 4 * (self.staged.len() + part.cells.len()) as u64;
+            bytes += 4 * (self.staged.len() + part.rows.len() + part.cells.len()) as u64;
             let mut writer = lock(&self.writers[server]);
             writer.send(&header.flags(flags), Payload::Dense(&self.staged))?;
             if rows_follow {
@@ -349,7 +401,7 @@ impl Life {
                 writer.send(&header.flags(last), rows)?;
             }
         }
-        Ok(())
+        Ok(bytes)
     }
 
     /// Tells the first server what this worker did, now and then.
@@ -358,7 +410,7 @@ impl Life {
         if always || elapsed.saturating_sub(self.told) >= PROGRESS_EVERY {
             self.told = elapsed;
             let mut numbers = Vec::new();
-            pack_account(&self.account, &mut numbers);
+            pack_account(&self.books.account, &mut numbers);
             self.send(
                 0,
                 &Header::new(Kind::Record),
@@ -373,7 +425,7 @@ impl Life {
     }
 }
 
-impl Drop for Life {
+impl Drop for Life<'_> {
     fn drop(&mut self) {
         self.ended.store(true, Ordering::Relaxed);
         // The thread that says the worker is alive still holds them.

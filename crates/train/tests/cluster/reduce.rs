@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use paceline_train::{
-    Checkpoint, Crew, Elsewhere, Ending, Evaluation, ProgressReport, TrainError, Watch,
+    Checkpoint, Crew, Elsewhere, Ending, Evaluation, Notice, ProgressReport, TrainError, Watch,
 };
 use paceline_wire::{Member, Role, Token};
 
@@ -137,7 +137,7 @@ impl Watch for Stopping {
         self.told.evaluated(evaluation);
     }
 
-    fn noticed(&mut self, notice: &str) {
+    fn noticed(&mut self, notice: &Notice) {
         self.told.noticed(notice);
     }
 }
@@ -300,8 +300,8 @@ impl Watch for StopsAtANotice<'_> {
 
     fn evaluated(&mut self, _: &Evaluation) {}
 
-    fn noticed(&mut self, notice: &str) {
-        self.1.push(notice.to_owned());
+    fn noticed(&mut self, notice: &Notice) {
+        self.1.push(notice.to_string());
         self.0.store(true, Ordering::Relaxed);
     }
 }

@@ -5,7 +5,8 @@ use paceline_advise::diagnose::{Diagnosis, Node, diagnose};
 use paceline_model::{Event, EventKind, NodeName, Sample};
 use paceline_records::{Manifest, ReadTableError, Run};
 use paceline_report::dossier::{Origin, OwnCost, RecordPart};
-use paceline_report::trace::{Detail, NodeTrace, curves, worker_shares};
+use paceline_report::trace::{Detail, NodeTrace, curves};
+use paceline_report::workers::workers;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Mutex;
@@ -53,7 +54,7 @@ fn part(run: &Run, detail: Option<Detail>) -> Result<RecordPart, ReadTableError>
                 .collect()
         }),
         curves: detail.map_or_else(Vec::new, |detail| curves(&events, detail.curve_points)),
-        workers: worker_shares(&events),
+        workers: workers(&events),
         marks: marks(&events),
     })
 }

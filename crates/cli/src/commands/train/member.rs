@@ -5,6 +5,7 @@ use super::args::Args;
 use super::distributed::{Plan, Spawn};
 use super::job::{Job, Opened};
 use super::token_file;
+use super::trainer::{name_process, record_iterations};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output;
@@ -43,7 +44,9 @@ pub(crate) struct ServerArgs {
 
 /// Computes for the servers until they end the training.
 pub(crate) fn worker(args: &WorkerArgs) -> Result<Exit, Failure> {
-    let member = Joining::prepare(&args.train)?;
+    name_process(&format!("worker{}", args.rank));
+    let mut member = Joining::prepare(&args.train)?;
+    record_iterations(&mut member.session);
     let count = member.plan.cluster.workers.get();
     member.check_rank("worker", args.rank, count)?;
     member.say(&format!("worker {} joins", args.rank))?;
@@ -60,6 +63,7 @@ pub(crate) fn worker(args: &WorkerArgs) -> Result<Exit, Failure> {
 
 /// Holds a range of the parameters until the trainer ends the training.
 pub(crate) fn server(args: &ServerArgs) -> Result<Exit, Failure> {
+    name_process(&format!("server{}", args.rank));
     let member = Joining::prepare(&args.train)?;
     if member.plan.cluster.strategy == Strategy::AllReduce {
         return Err(Failure::user(anyhow!(

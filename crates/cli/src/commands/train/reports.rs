@@ -2,7 +2,7 @@
 
 use crate::failure::Failure;
 use anyhow::Context;
-use paceline_train::{Account, Evaluation, Metric, ProgressReport};
+use paceline_train::{Account, Evaluation, Metric, Notice, ProgressReport};
 use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::path::Path;
@@ -114,6 +114,19 @@ impl Reports {
             line.push_str("}\n");
             self.send(line);
         }
+    }
+
+    /// Something that a person should know, and the last step before it.
+    pub(super) fn notice(&self, notice: &Notice, step: u64) {
+        let mut object = serde_json::json!({
+            "notice": notice.name(),
+            "text": notice.to_string(),
+            "step": step,
+        });
+        if let Some(worker) = notice.worker() {
+            object["worker"] = worker.into();
+        }
+        self.send(format!("{object}\n"));
     }
 
     /// Numbers of the training as a whole.

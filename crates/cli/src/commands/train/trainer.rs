@@ -11,13 +11,17 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output;
 use anyhow::Context;
+use paceline_records::{Run, State, WallTime};
 use paceline_report::number;
-use paceline_train::{Account, Elsewhere, Ending, Evaluation, Outcome, ProgressReport, Watch};
+use paceline_train::{
+    Account, ClusterSession, Elsewhere, Ending, Evaluation, Notice, Outcome, ProgressReport,
+    RunRecord, Watch,
+};
 use signal_hook::consts::signal::{SIGHUP, SIGINT, SIGTERM};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 /// Trains in this process, reporting to the recorder if there is one.
 pub(crate) fn trainer(args: &Args) -> Result<Exit, Failure> {
@@ -25,6 +29,7 @@ pub(crate) fn trainer(args: &Args) -> Result<Exit, Failure> {
     if let Some(job) = ClassicJob::check(&args.job, run_dir.as_deref())? {
         return job.run(Reports::open(variable("PACELINE_EVENTS").as_deref())?);
     }
+    name_process("trainer");
     let job = Job::check(&args.job, run_dir.as_deref())?;
     let stop = Arc::new(AtomicBool::new(false));
     for signal in [SIGHUP, SIGINT, SIGTERM] {
@@ -56,12 +61,16 @@ pub(crate) fn trainer(args: &Args) -> Result<Exit, Failure> {
         reports,
         workers_told: Duration::ZERO,
         elapsed: Duration::ZERO,
+        steps: 0,
     };
     let outcome = match opened {
         Opened::Single(mut session) => session.run(&mut told, &stop).map_err(Failure::world)?,
         Opened::Several(mut session, plan) => {
             let found = match plan.spawn {
-                Spawn::Threads => session.run_on_threads(&mut told, &stop),
+                Spawn::Threads => {
+                    record_iterations(&mut session);
+                    session.run_on_threads(&mut told, &stop)
+                }
                 Spawn::Processes => {
                     let mut members = Members::new(&plan)?;
                     let meeting = members.meeting();
@@ -94,6 +103,7 @@ struct Told {
     /// When workers were last told of.
     workers_told: Duration,
     elapsed: Duration,
+    steps: u64,
 }
 
 /// How often the record hears of each worker: often enough for a curve, seldom
@@ -103,10 +113,12 @@ const WORKERS_EVERY: Duration = Duration::from_secs(1);
 impl Watch for Told {
     fn progressed(&mut self, report: &ProgressReport) {
         self.elapsed = report.elapsed;
+        self.steps = report.steps;
         self.reports.progress(report);
     }
 
-    fn noticed(&mut self, notice: &str) {
+    fn noticed(&mut self, notice: &Notice) {
+        self.reports.notice(notice, self.steps);
         // As with evaluations: the log is a courtesy.
         let _ = output::data(&format!("notice: {notice}\n"));
     }
@@ -176,6 +188,36 @@ fn conclusion(outcome: &Outcome, rate: f64) -> String {
 pub(super) fn plural(count: u64, noun: &str) -> String {
     let ending = if count == 1 { "" } else { "s" };
     format!("{} {noun}{ending}", number::count(count))
+}
+
+/// Names this process for whoever lists processes: the record's samples tell
+/// trainer, servers and workers apart by it.
+pub(super) fn name_process(name: &str) {
+    // Where the kernel does not take it, the program's name stays.
+    let _ = std::fs::write("/proc/self/comm", name);
+}
+
+/// Has the workers of this process write down their iterations, if a recorder
+/// has started it.
+pub(super) fn record_iterations(session: &mut ClusterSession) {
+    let Some(dir) = variable("PACELINE_RUN_DIR") else {
+        return;
+    };
+    // A directory without a live record is not the recorder's.
+    let Some(run) = Run::open(&dir)
+        .ok()
+        .filter(|run| run.state() == State::Live)
+    else {
+        return;
+    };
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the run's age is told by its start"
+    )]
+    let now = WallTime::from(SystemTime::now());
+    let age = now.0.saturating_sub(run.manifest().start.started.0);
+    let age = Duration::from_micros(u64::try_from(age).unwrap_or(0));
+    session.record_in(RunRecord::started_ago(&dir, age));
 }
 
 #[expect(clippy::disallowed_methods, reason = "the cli reads the environment")]

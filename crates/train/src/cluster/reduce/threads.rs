@@ -12,6 +12,8 @@ use super::walk::{Stride, Walk};
 use crate::cluster::account::Account;
 use crate::cluster::conductor::{Conductor, Snapshot};
 use crate::cluster::desk::Desks;
+use crate::cluster::ledger::Ledger;
+use crate::cluster::notice::Notice;
 use crate::cluster::session::ClusterSession;
 use crate::session::{Ending, TrainError};
 
@@ -28,15 +30,25 @@ pub(in crate::cluster) fn train(
         steps: AtomicU64::new(session.progress.steps),
         desks: Desks::new(workers),
         left: Mutex::new(None),
+        unwritten: Mutex::new(Vec::new()),
     };
+    let ledgers = Ledger::of_all(session.record.as_ref(), session.cluster.workers)?;
     let (snapshots, heard) = sync_channel(1);
     let ending = std::thread::scope(|scope| {
-        for (worker, group) in (0..).zip(ThreadGroup::new(workers)) {
+        let groups = ThreadGroup::new(workers);
+        for ((worker, mut ledger), group) in (0..).zip(ledgers).zip(groups) {
             let (hall, snapshots) = (&hall, snapshots.clone());
             std::thread::Builder::new()
                 .name(format!("worker{worker}"))
                 .spawn_scoped(scope, move || {
-                    hall.work(worker, Circle::Threads(group), &snapshots);
+                    hall.work(worker, Circle::Threads(group), &mut ledger, &snapshots);
+                    if let Err(source) = ledger.close() {
+                        let mut unwritten = hall
+                            .unwritten
+                            .lock()
+                            .unwrap_or_else(PoisonError::into_inner);
+                        unwritten.push(Notice::Unwritten { worker, source });
+                    }
                 })
                 .expect("the system starts a thread");
         }
@@ -46,6 +58,13 @@ pub(in crate::cluster) fn train(
         hall.signs.stop();
         ending
     })?;
+    let unwritten = hall
+        .unwritten
+        .into_inner()
+        .unwrap_or_else(PoisonError::into_inner);
+    for notice in unwritten {
+        conductor.watch.noticed(&notice);
+    }
     let left = hall
         .left
         .into_inner()
@@ -71,21 +90,31 @@ struct Hall<'a> {
     desks: Desks,
     /// What the first worker had when all were called off.
     left: Mutex<Option<Snapshot>>,
+    /// What could not be recorded.
+    unwritten: Mutex<Vec<Notice>>,
 }
 
 impl Hall<'_> {
-    fn work(&self, worker: u32, mut circle: Circle, snapshots: &SyncSender<Snapshot>) {
+    fn work(
+        &self,
+        worker: u32,
+        mut circle: Circle,
+        ledger: &mut Ledger,
+        snapshots: &SyncSender<Snapshot>,
+    ) {
         let speaks = worker == 0;
         let mut walk = Walk::new(self.session, worker);
         loop {
             match walk.stride(&mut circle, &self.signs) {
                 Ok(Stride::Taken(step)) => {
                     let due = step.due;
+                    let row = step.row(ledger);
                     {
                         let mut desk = self.desks.of(worker as usize);
                         desk.pulse.add(step.own);
-                        step.enter(&mut desk.account);
+                        desk.account.enter(&row);
                     }
+                    ledger.enter(&row);
                     if speaks {
                         self.steps.store(walk.step(), Ordering::Relaxed);
                         if due.is_any() && snapshots.send(walk.snapshot(due)).is_err() {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use paceline_model::{Iteration, WorkerId};
 use paceline_nets::Tally;
 use paceline_wire::{Group, ReduceError};
 
@@ -10,9 +11,9 @@ use super::circle::{Broken, Circle};
 use super::signs::{Doing, Signs};
 use super::sums::Sums;
 use crate::clock::now;
-use crate::cluster::account::Account;
 use crate::cluster::conductor::{Due, Milestones, Snapshot};
 use crate::cluster::frames::Caption;
+use crate::cluster::ledger::Ledger;
 use crate::cluster::round::Rounds;
 use crate::cluster::session::ClusterSession;
 use crate::cluster::store::{Rates, Store};
@@ -55,24 +56,29 @@ pub(super) struct Taken {
     pub(super) own: Tally,
     /// The rows of all workers.
     pub(super) all: Tally,
+    number: u64,
+    began: Instant,
     computing: Duration,
     waiting: Duration,
     /// Who was waited for.
-    last: usize,
+    last: Option<WorkerId>,
     sending: Duration,
 }
 
 impl Taken {
-    /// Enters the step in the worker's account.
-    pub(super) fn enter(&self, account: &mut Account) {
-        account.iterations += 1;
-        account.rows += self.own.rows;
-        account.computing += self.computing;
-        account.waiting += self.waiting;
-        if let Some(other) = account.waited_for.get_mut(self.last) {
-            *other += self.waiting;
+    /// The step as it is written down.
+    pub(super) fn row(&self, ledger: &Ledger) -> Iteration {
+        Iteration {
+            clock: self.number,
+            iterations: 1,
+            began: ledger.at(self.began),
+            waiting: self.waiting,
+            waited_for: self.last,
+            computing: self.computing,
+            sending: self.sending,
+            rows: self.own.rows,
+            ..Iteration::default()
         }
-        account.sending += self.sending;
     }
 }
 
@@ -160,13 +166,18 @@ impl<'a> Walk<'a> {
         // All left the last sum at once: who was busy for longer was waited
         // for by that much.
         let waited = found.longest.saturating_sub(busy).min(summed - computed);
+        let last = u32::try_from(found.last)
+            .ok()
+            .filter(|_| found.last != self.worker);
         Ok(Stride::Taken(Taken {
             due: self.due(),
+            number: self.step - 1,
+            began,
             own,
             all: found.tally,
             computing: computed - began,
             waiting: waited,
-            last: found.last,
+            last: last.map(WorkerId),
             sending: computed.elapsed().saturating_sub(waited),
         }))
     }

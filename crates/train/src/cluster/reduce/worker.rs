@@ -19,6 +19,7 @@ use crate::cluster::account::Account;
 use crate::cluster::charter::Charter;
 use crate::cluster::conductor::{PROGRESS_EVERY, Snapshot};
 use crate::cluster::frames::{Meeting, pack, pack_account};
+use crate::cluster::ledger::Ledger;
 use crate::cluster::session::ClusterSession;
 use crate::cluster::worker::{WorkError, reach};
 
@@ -36,7 +37,7 @@ const BEFORE_ANOTHER_CALL: Duration = Duration::from_millis(50);
 ///
 /// # Errors
 /// If the trainer is not reached, also again after the connection broke, or
-/// trains something else, or the worker cannot listen.
+/// trains something else, or the worker cannot listen or record its iterations.
 pub(in crate::cluster) fn work(
     session: &ClusterSession,
     worker: u32,
@@ -53,12 +54,14 @@ pub(in crate::cluster) fn work(
     let own = own_address(trainer, &connection, worker, incarnation);
     let listener = Listener::bind(&own, &credentials, &meeting.wire)
         .map_err(|source| WorkError::Unheard { worker, source })?;
-    let mut life = Life::new(session, worker, incarnation, meeting, &listener);
+    let unrecorded = |source| WorkError::Record { worker, source };
+    let ledger = Ledger::open(session.record.as_ref(), worker).map_err(unrecorded)?;
+    let mut life = Life::new(session, worker, incarnation, meeting, &listener, ledger);
     let mut deadline = Deadline::after(meeting.patience);
     loop {
         let group = life.group;
         match life.go(connection) {
-            End::Over => return Ok(()),
+            End::Over => return life.ledger.close().map_err(unrecorded),
             End::Misled(difference) => return Err(WorkError::Misled { worker, difference }),
             // Who is let in again and again and never takes part is not wanted.
             End::Deserted if deadline.has_passed() => {
@@ -114,6 +117,7 @@ struct Life<'a> {
     /// The last group that this worker was to be in.
     group: u32,
     account: Account,
+    ledger: Ledger,
     /// The rows of all workers since the last report.
     pulse: Tally,
     told: Instant,
@@ -131,6 +135,7 @@ impl<'a> Life<'a> {
         incarnation: u32,
         meeting: &'a Meeting,
         listener: &'a Listener,
+        ledger: Ledger,
     ) -> Self {
         Self {
             session,
@@ -144,6 +149,7 @@ impl<'a> Life<'a> {
                 restarts: incarnation,
                 ..Account::new(session.cluster.workers.get() as usize)
             },
+            ledger,
             pulse: Tally::default(),
             told: now(),
             links: None,
@@ -270,10 +276,16 @@ impl<'a> Life<'a> {
         if overdue.end {
             return Ok(());
         }
+        let mut carried = self.bytes();
         loop {
             match self.walk.stride(&mut circle, &line.signs)? {
                 Stride::Taken(step) => {
-                    step.enter(&mut self.account);
+                    let mut row = step.row(&self.ledger);
+                    let before = std::mem::replace(&mut carried, self.bytes());
+                    row.sent_bytes = carried.0 - before.0;
+                    row.received_bytes = carried.1 - before.1;
+                    self.account.enter(&row);
+                    self.ledger.enter(&row);
                     self.pulse.add(step.all);
                     if step.due.is_any() {
                         self.show(line, |walk| walk.snapshot(step.due))?;

@@ -10,6 +10,7 @@ use super::{Convener, FAREWELL};
 use crate::clock::now;
 use crate::cluster::conductor::Conductor;
 use crate::cluster::crew::{Fallen, Kill, Moment};
+use crate::cluster::notice::Notice;
 use crate::cluster::reduce::seat::Seat;
 use crate::session::{Ending, TrainError};
 
@@ -43,7 +44,10 @@ impl Convener<'_> {
             let worker = member.rank;
             return Err(TrainError::Lost { worker, how });
         }
-        conductor.watch.noticed(&format!("{member} is lost: {how}"));
+        conductor.watch.noticed(&Notice::WorkerLost {
+            worker: member.rank,
+            words: format!("{member} is lost: {how}"),
+        });
         Ok(())
     }
 
@@ -81,13 +85,10 @@ impl Convener<'_> {
                 return Err(TrainError::Falling { member, times, how });
             }
             if self.policy == OnWorkerLoss::Replace {
-                let text = format!("{member} has ended ({how}) and is started again");
-                conductor.watch.noticed(&text);
+                conductor.watch.noticed(&Notice::Replaced { member, how });
                 self.start(worker)?;
             } else {
-                conductor
-                    .watch
-                    .noticed(&format!("{member} has ended: {how}"));
+                conductor.watch.noticed(&Notice::Ended { member, how });
             }
         }
         Ok(None)
@@ -135,8 +136,8 @@ impl Convener<'_> {
             return Ok(());
         }
         let now = now();
-        if let Some(notice) = self.roll.notice(now) {
-            conductor.watch.noticed(&notice);
+        if let Some(words) = self.roll.notice(now) {
+            conductor.watch.noticed(&Notice::Missing { words });
         }
         let patience = self.meeting.patience;
         if !self.roll.is_complete() && self.roll.unchanged_for(now) >= patience {

@@ -23,6 +23,7 @@ use crate::cluster::charter::Charter;
 use crate::cluster::conductor::{Conductor, Due, Snapshot};
 use crate::cluster::crew::{Crew, Kill};
 use crate::cluster::frames::{AS_SOON_AS_MAY_BE, Meeting, OTHER_TRAINING, unpack, unpack_accounts};
+use crate::cluster::notice::Notice;
 use crate::cluster::roll::Roll;
 use crate::cluster::session::ClusterSession;
 use crate::session::{Ending, TrainError};
@@ -313,10 +314,10 @@ impl<'a> Convener<'a> {
             News::Nothing => return Ok(None),
             News::Diverged => return Ok(Some(Ending::Diverged)),
             News::Misled(difference) => {
-                conductor.watch.noticed(&format!(
-                    "{} was told to train something else: {difference}",
-                    self.seats[worker].member
-                ));
+                let member = self.seats[worker].member;
+                conductor.watch.noticed(&Notice::Misled {
+                    words: format!("{member} was told to train something else: {difference}"),
+                });
                 let header = Header::new(Kind::Fault).at(0, OTHER_TRAINING);
                 self.seats[worker].say(&header, Payload::Bytes(difference.as_bytes()));
                 return Ok(None);
@@ -392,9 +393,9 @@ impl<'a> Convener<'a> {
             self.began = now();
         } else {
             let lost = self.steps.saturating_sub(step);
-            conductor.watch.noticed(&format!(
-                "the workers go on together from step {step}: {lost} steps are computed again"
-            ));
+            conductor
+                .watch
+                .noticed(&Notice::GroupResumed { step, lost });
         }
         self.generation += 1;
         self.is_grouped = true;

@@ -1,0 +1,138 @@
+//! `paceline show`: a run again, from its record alone.
+
+mod iterations;
+
+use crate::args::Format;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::output::{self, Page};
+use crate::records::{find, open};
+use anyhow::anyhow;
+use clap::ValueEnum;
+use iterations::Rows;
+use paceline_advise::diagnose::{Diagnosis, Node, diagnose};
+use paceline_model::{Event, NodeName, Sample};
+use paceline_records::Run;
+use paceline_report::members::{self, members};
+use paceline_report::notices::{self, notices};
+use paceline_report::verdict::{self, verdict};
+use paceline_report::workers::{self, workers};
+use std::path::PathBuf;
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// The run: its directory, or its id in ./runs
+    run: PathBuf,
+    /// Show what each worker of a training did, iteration by iteration; as json or csv, every row
+    #[arg(long)]
+    iterations: bool,
+    /// How to print it
+    #[arg(long, value_enum, default_value_t)]
+    format: ShowFormat,
+}
+
+/// How a run is printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+enum ShowFormat {
+    /// For people.
+    #[default]
+    Text,
+    /// For programs; the keys are a promise.
+    Json,
+    /// The rows of --iterations, for programs.
+    Csv,
+}
+
+pub(crate) fn show(args: &Args) -> Result<Exit, Failure> {
+    let run = open(&find(&args.run))?;
+    match (args.iterations, args.format) {
+        (true, ShowFormat::Text) => iterations::tables(&run)?,
+        (true, ShowFormat::Json) => iterations::rows(&run, Rows::Json)?,
+        (true, ShowFormat::Csv) => iterations::rows(&run, Rows::Csv)?,
+        (false, ShowFormat::Text) => print(&run, Format::Text)?,
+        (false, ShowFormat::Json) => print(&run, Format::Json)?,
+        (false, ShowFormat::Csv) => {
+            return Err(Failure::user(anyhow!("a verdict is no table")).hint(
+                "--iterations has rows; `paceline export` writes samples and events as CSV",
+            ));
+        }
+    }
+    Ok(Exit::Done)
+}
+
+/// Prints the verdict on a run to stdout.
+pub(crate) fn print(run: &Run, format: Format) -> Result<(), Failure> {
+    let text = render(run, format, &Page::of_stdout())?;
+    output::data(&text)
+}
+
+/// The verdict on a run.
+pub(crate) fn render(run: &Run, format: Format, page: &Page) -> Result<String, Failure> {
+    let cpus = run
+        .manifest()
+        .start
+        .machines
+        .first()
+        .map_or(1, |machine| machine.cpus_count);
+    let events = run.events().map_err(Failure::record)?;
+    let samples = run.samples().map_err(Failure::record)?;
+    let nodes = diagnoses(run, &samples, &events);
+    let (crew, processes) = (workers(&events), members(&samples));
+    let told = notices(&events);
+    let run = verdict::Run {
+        dir: run.dir(),
+        state: run.state(),
+        manifest: run.manifest(),
+        nodes: &nodes,
+        cpus: cpus as usize,
+    };
+    Ok(match format {
+        Format::Text => {
+            let mut text = verdict(&run, page.width, page.style);
+            for more in [
+                notices::list(&told, page.width, page.style),
+                workers::table(&crew, page.width, page.style),
+                members::table(&processes, page.width, page.style),
+            ] {
+                if !more.is_empty() {
+                    text.push('\n');
+                    text.push_str(&more);
+                }
+            }
+            text
+        }
+        Format::Json => {
+            let mut whole = verdict::json(&run);
+            if let Some(keys) = whole.as_object_mut() {
+                let parts = [
+                    ("workers", crew.is_empty(), workers::json(&crew)),
+                    ("members", processes.is_empty(), members::json(&processes)),
+                    ("events", told.is_empty(), notices::json(&told)),
+                ];
+                for (key, is_empty, value) in parts {
+                    if !is_empty {
+                        keys.insert(key.to_owned(), value);
+                    }
+                }
+            }
+            output::json(&whole)
+        }
+    })
+}
+
+fn diagnoses(
+    run: &Run,
+    samples: &[(NodeName, Vec<Sample>)],
+    events: &[Event],
+) -> Vec<(NodeName, Diagnosis)> {
+    let start = &run.manifest().start;
+    let found = samples.iter().map(|(name, samples)| {
+        let machine = start.machines.iter().find(|machine| machine.node == *name);
+        let node = Node {
+            cpus: machine.map_or(1, |machine| machine.cpus_count as usize),
+            memory_max_bytes: start.limits.memory_bytes,
+        };
+        (name.clone(), diagnose(samples, events, node))
+    });
+    found.collect()
+}

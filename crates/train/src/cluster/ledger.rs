@@ -1,0 +1,79 @@
+//! Where a worker's iterations are written down, one by one.
+
+use std::num::NonZeroU32;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use paceline_model::{Iteration, WorkerId};
+use paceline_records::{IterationLog, WriteRecordError};
+
+use crate::clock::now;
+use crate::session::TrainError;
+
+/// The live record of the run that a training is.
+#[derive(Clone, Debug)]
+pub struct RunRecord {
+    /// The record's directory.
+    pub dir: PathBuf,
+    /// When the run started.
+    pub started: Instant,
+}
+
+impl RunRecord {
+    /// The record in `dir` of a run that started so long ago.
+    pub fn started_ago(dir: &Path, age: Duration) -> Self {
+        let now = now();
+        Self {
+            dir: dir.to_owned(),
+            // A machine that has not run for so long counts from its own start.
+            started: now.checked_sub(age).unwrap_or(now),
+        }
+    }
+}
+
+/// One worker's log, if there is a record to keep it in.
+pub(crate) struct Ledger {
+    log: Option<IterationLog>,
+    started: Instant,
+}
+
+impl Ledger {
+    pub(crate) fn open(record: Option<&RunRecord>, worker: u32) -> Result<Self, WriteRecordError> {
+        Ok(match record {
+            Some(RunRecord { dir, started }) => Self {
+                log: Some(IterationLog::create(dir, WorkerId(worker))?),
+                started: *started,
+            },
+            None => Self {
+                log: None,
+                started: now(),
+            },
+        })
+    }
+
+    /// The logs of all workers of this process, by number.
+    pub(crate) fn of_all(
+        record: Option<&RunRecord>,
+        workers: NonZeroU32,
+    ) -> Result<Vec<Self>, TrainError> {
+        let open = |worker| {
+            Self::open(record, worker).map_err(|source| TrainError::Record { worker, source })
+        };
+        (0..workers.get()).map(open).collect()
+    }
+
+    /// A moment as the record tells it.
+    pub(crate) fn at(&self, moment: Instant) -> Duration {
+        moment.saturating_duration_since(self.started)
+    }
+
+    pub(crate) fn enter(&mut self, row: &Iteration) {
+        if let Some(log) = &mut self.log {
+            log.append(row);
+        }
+    }
+
+    pub(crate) fn close(self) -> Result<(), WriteRecordError> {
+        self.log.map_or(Ok(()), IterationLog::close)
+    }
+}

@@ -3,7 +3,9 @@
 //! ```text
 //!  0  length    u32   bytes of the payload
 //!  4  kind      u16   what the frame says
-//!  6  encoding  u8    how the payload is laid out
+//!  6  encoding  u8    how the payload is laid out; with 128 added, it lies in
+//!                    shared memory, and its place (u64) follows the header;
+//!                    127 announces that memory: the fields are its own
 //!  7  flags     u8
 //!  8  clock     u64   the sender's clock
 //! 16  sender    u32   rank of the member the frame speaks of
@@ -203,6 +205,20 @@ impl Header {
         }
     }
 
+    /// A header that announces shared memory.
+    pub(crate) fn encode_announcement(&self) -> [u8; HEADER_BYTES] {
+        let mut bytes = self.encode(Encoding::Bytes, 0);
+        bytes[6] = ANNOUNCEMENT;
+        bytes
+    }
+
+    /// As [`Header::encode`], for a payload whose place follows.
+    pub(crate) fn encode_shared(&self, encoding: Encoding, length: u32) -> [u8; HEADER_BYTES] {
+        let mut bytes = self.encode(encoding, length);
+        bytes[6] |= SHARED;
+        bytes
+    }
+
     pub(crate) fn encode(&self, encoding: Encoding, length: u32) -> [u8; HEADER_BYTES] {
         let mut bytes = [0; HEADER_BYTES];
         bytes[0..4].copy_from_slice(&length.to_le_bytes());
@@ -222,10 +238,19 @@ impl Header {
         if flags & !Flags::KNOWN != 0 {
             return Err(HeaderError::UnknownFlags(flags));
         }
+        let unknown = HeaderError::UnknownEncoding(bytes[6]);
+        let (encoding, travel) = match bytes[6] {
+            ANNOUNCEMENT => (Encoding::Bytes, Travel::Announces),
+            code if code & SHARED != 0 => (
+                Encoding::from_code(code & !SHARED).ok_or(unknown)?,
+                Travel::Shared,
+            ),
+            code => (Encoding::from_code(code).ok_or(unknown)?, Travel::Follows),
+        };
         Ok(Decoded {
             length: word(bytes, 0),
-            encoding: Encoding::from_code(bytes[6])
-                .ok_or(HeaderError::UnknownEncoding(bytes[6]))?,
+            encoding,
+            travel,
             header: Self {
                 kind: Kind::from_code(kind).ok_or(HeaderError::UnknownKind(kind))?,
                 flags: Flags(flags),
@@ -244,7 +269,28 @@ pub(crate) struct Decoded {
     pub(crate) header: Header,
     pub(crate) encoding: Encoding,
     pub(crate) length: u32,
+    pub(crate) travel: Travel,
 }
+
+/// Where a frame's payload is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Travel {
+    /// It follows the header.
+    Follows,
+    /// It lies in shared memory, and its place follows the header.
+    Shared,
+    /// There is none: the header announces shared memory.
+    Announces,
+}
+
+/// Added to an encoding.
+const SHARED: u8 = 128;
+
+/// In the place of an encoding.
+const ANNOUNCEMENT: u8 = 127;
+
+/// Bytes of a place in shared memory.
+pub(crate) const PLACE_BYTES: usize = 8;
 
 /// Why bytes are no header.
 #[derive(Debug, Error, PartialEq, Eq)]
@@ -436,8 +482,19 @@ fn check_shape(rows: usize, width: u32, values: usize) -> Result<(), PayloadErro
 pub(crate) struct Parts<'a> {
     pub(crate) encoding: Encoding,
     pub(crate) length: u32,
-    pub(crate) prefix: Option<[u32; 2]>,
-    pub(crate) slices: [&'a [u8]; 2],
+    prefix: Option<[u32; 2]>,
+    slices: [&'a [u8]; 2],
+}
+
+impl Parts<'_> {
+    /// The payload's bytes, in three pieces.
+    pub(crate) fn body(&self) -> [&[u8]; 3] {
+        let prefix = self
+            .prefix
+            .as_ref()
+            .map_or(&[][..], |numbers| cast_slice(numbers));
+        [prefix, self.slices[0], self.slices[1]]
+    }
 }
 
 #[cfg(test)]
@@ -534,7 +591,7 @@ mod tests {
         #[test]
         fn a_header_survives_the_wire(header in headers(), length: u32) {
             let decoded = Header::decode(&header.encode(Encoding::Sparse, length)).unwrap();
-            prop_assert_eq!(decoded, Decoded { header, encoding: Encoding::Sparse, length });
+            prop_assert_eq!(decoded, Decoded { header, encoding: Encoding::Sparse, length, travel: Travel::Follows });
         }
 
         #[test]

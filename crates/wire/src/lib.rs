@@ -6,6 +6,7 @@
 //! out is a [`Connection`] that carries frames: a fixed [`Header`] and a
 //! [`Payload`] of numbers that go from the sender's memory to the system and
 //! from there into the receiver's, without a copy or an encoding in between.
+//! Between processes of one host large payloads stay in memory that both see.
 //!
 //! ```
 //! use paceline_wire::{
@@ -50,9 +51,7 @@
 //! staleness or members (that is `sync`), it neither restarts nor replaces
 //! anybody, it does not resend (a broken connection is an error and the caller
 //! knows what state it is in), and it does not compress: encodings carry what
-//! the caller has already rounded or selected. Processes of one host talk by
-//! Unix sockets and not by shared memory: `examples/server_speed.rs` and
-//! `examples/allreduce_speed.rs` measure what that costs.
+//! the caller has already rounded or selected.
 
 mod address;
 mod buckets;
@@ -68,6 +67,7 @@ mod member;
 mod read_half;
 mod refusals;
 mod settings;
+mod shared_memory;
 mod socket;
 mod stream;
 mod thread_group;

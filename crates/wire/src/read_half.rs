@@ -4,14 +4,16 @@ use std::io;
 use std::os::fd::AsFd;
 use std::sync::Arc;
 
-use bytemuck::cast_slice_mut;
+use bytemuck::{cast_slice, cast_slice_mut};
 use thiserror::Error;
 
 use crate::deadline::{Deadline, now};
 use crate::frame::{
-    Decoded, Encoding, HEADER_BYTES, Header, HeaderError, Kind, Payload, PayloadError,
+    Decoded, Encoding, HEADER_BYTES, Header, HeaderError, Kind, PLACE_BYTES, Payload, PayloadError,
+    Travel,
 };
 use crate::member::Member;
+use crate::shared_memory::{Announcement, Inbox};
 use crate::socket::{self, Ready};
 use crate::stream::{Patience, Stream, WaitError};
 use crate::traffic::{Counters, Traffic};
@@ -29,9 +31,13 @@ pub struct ReadHalf {
     frame_limit: u32,
     staged: Staged,
     current: Option<Arriving>,
-    /// The frame that lies in `body`.
-    last: Option<Decoded>,
+    /// The header of a frame whose place in shared memory has yet to arrive.
+    unplaced: Option<Decoded>,
+    /// The frame that lies in `body`, or in the ring.
+    last: Option<Arriving>,
     body: Vec<u32>,
+    /// Where the peer lays large payloads.
+    inbox: Option<Inbox>,
     /// Whether the last attempt found nothing more to read.
     drained: bool,
     broken: bool,
@@ -54,6 +60,14 @@ pub enum ReceiveError {
     /// kept; a later call goes on.
     #[error("no frame arrived in time")]
     TimedOut,
+    /// The payload is said to lie where none can.
+    #[error("a payload of {length} bytes cannot lie at {place} of the shared memory")]
+    Misplaced {
+        /// The payload's length.
+        length: u32,
+        /// Where it should lie.
+        place: u64,
+    },
     /// The frame is longer than the limit; nothing was allocated for it.
     #[error("a frame of {length} bytes exceeds the limit of {limit}")]
     TooLong {
@@ -114,6 +128,8 @@ pub(crate) struct Arriving {
     pub(crate) decoded: Decoded,
     /// Bytes of the payload that have arrived.
     pub(crate) filled: usize,
+    /// Where the payload lies in shared memory, if it does.
+    pub(crate) place: Option<u64>,
 }
 
 impl Arriving {
@@ -136,8 +152,10 @@ impl ReadHalf {
             frame_limit,
             staged: Staged::default(),
             current: None,
+            unplaced: None,
             last: None,
             body: Vec::new(),
+            inbox: None,
             drained: false,
             broken: false,
         }
@@ -236,6 +254,11 @@ impl ReadHalf {
         let arriving = self.wait_for_header(&mut patience, deadline)?;
         let bytes: &mut [u8] = cast_slice_mut(values);
         self.check_due(&arriving, kind, bytes.len())?;
+        if let (Some(place), Some(inbox)) = (arriving.place, &self.inbox) {
+            let words = inbox.words(place, bytes.len());
+            bytes.copy_from_slice(cast_slice(words.expect("its place was checked")));
+            inbox.release(place, bytes.len());
+        }
         let mut filled = arriving.filled;
         while !self.fill(bytes, &mut filled)? {
             if let Err(error) = self.pause(&mut patience, deadline) {
@@ -257,7 +280,7 @@ impl ReadHalf {
         if decoded.header.kind == due
             && decoded.encoding == Encoding::Dense
             && arriving.length() == due_bytes
-            && arriving.filled == 0
+            && (arriving.filled == 0 || arriving.place.is_some())
         {
             return Ok(());
         }
@@ -287,6 +310,9 @@ impl ReadHalf {
         let Some(mut arriving) = self.advance_header()? else {
             return Ok(false);
         };
+        if arriving.place.is_some() {
+            return Ok(true);
+        }
         let length = arriving.length();
         let mut body = std::mem::take(&mut self.body);
         let complete = loop {
@@ -304,7 +330,7 @@ impl ReadHalf {
     }
 
     fn take_frame(&mut self) -> Frame<'_> {
-        self.last = self.current.map(|arriving| arriving.decoded);
+        self.last = self.current;
         self.finish_frame();
         self.last_frame().expect("the frame is complete")
     }
@@ -313,11 +339,16 @@ impl ReadHalf {
     /// returned, as long as no other has begun to arrive: a server sums the
     /// updates of all workers where they lie, in the order of the workers.
     pub fn last_frame(&self) -> Option<Frame<'_>> {
-        self.last.map(|decoded| Frame {
-            header: decoded.header,
-            encoding: decoded.encoding,
-            words: &self.body,
-            length: decoded.length as usize,
+        let last = self.last?;
+        let words = match (last.place, &self.inbox) {
+            (Some(place), Some(inbox)) => inbox.words(place, last.length())?,
+            _ => &self.body,
+        };
+        Some(Frame {
+            header: last.decoded.header,
+            encoding: last.decoded.encoding,
+            words,
+            length: last.length(),
         })
     }
 
@@ -337,39 +368,82 @@ impl ReadHalf {
             return Ok(Some(arriving));
         }
         loop {
-            if let Some(bytes) = self.staged.take_header() {
+            if let Some(decoded) = self.unplaced {
+                if let Some(bytes) = self.staged.take::<PLACE_BYTES>() {
+                    self.unplaced = None;
+                    return self.begin_frame(decoded, Some(u64::from_le_bytes(bytes)));
+                }
+            } else if let Some(bytes) = self.staged.take::<HEADER_BYTES>() {
                 let decoded = match Header::decode(&bytes) {
                     Ok(decoded) => decoded,
                     Err(error) => return Err(self.give_up(error.into())),
                 };
-                if decoded.length > self.frame_limit {
-                    return Err(self.give_up(ReceiveError::TooLong {
-                        length: decoded.length,
-                        limit: self.frame_limit,
-                    }));
+                self.forget_last();
+                match decoded.travel {
+                    Travel::Follows => return self.begin_frame(decoded, None),
+                    Travel::Shared => self.unplaced = Some(decoded),
+                    Travel::Announces => self.open_ring(&decoded.header),
                 }
-                let arriving = Arriving { decoded, filled: 0 };
-                self.current = Some(arriving);
-                self.last = None;
-                return Ok(Some(arriving));
+                continue;
             }
+            let (due, is_within) = match self.unplaced {
+                Some(_) => (PLACE_BYTES, true),
+                None => (HEADER_BYTES, self.staged.len() > 0),
+            };
+            let missing = due - self.staged.len();
             match self.staged.read_more(&self.stream) {
                 Ok(None) => return Ok(None),
-                Ok(Some(0)) => {
-                    let error = match self.staged.len() {
-                        0 => ReceiveError::Closed,
-                        some => ReceiveError::Truncated {
-                            missing: HEADER_BYTES - some,
-                        },
-                    };
-                    return Err(self.give_up(error));
+                Ok(Some(0)) if is_within => {
+                    return Err(self.give_up(ReceiveError::Truncated { missing }));
                 }
+                Ok(Some(0)) => return Err(self.give_up(ReceiveError::Closed)),
                 Ok(Some(_)) => {}
-                Err(error) => {
-                    let cut = self.staged.len();
-                    return Err(self.give_up(lost(error, cut > 0, HEADER_BYTES - cut)));
-                }
+                Err(error) => return Err(self.give_up(lost(error, is_within, missing))),
             }
+        }
+    }
+
+    fn begin_frame(
+        &mut self,
+        decoded: Decoded,
+        place: Option<u64>,
+    ) -> Result<Option<Arriving>, ReceiveError> {
+        let Decoded { length, .. } = decoded;
+        if length > self.frame_limit {
+            return Err(self.give_up(ReceiveError::TooLong {
+                length,
+                limit: self.frame_limit,
+            }));
+        }
+        if let Some(place) = place {
+            let inbox = self.inbox.as_ref();
+            if inbox.is_none_or(|inbox| inbox.words(place, length as usize).is_none()) {
+                return Err(self.give_up(ReceiveError::Misplaced { length, place }));
+            }
+        }
+        let arriving = Arriving {
+            decoded,
+            filled: if place.is_some() { length as usize } else { 0 },
+            place,
+        };
+        self.current = Some(arriving);
+        Ok(Some(arriving))
+    }
+
+    /// The peer says where it will lay payloads. If that is not to be found
+    /// from here, it goes on sending them.
+    fn open_ring(&mut self, header: &Header) {
+        if self.stream.is_local() {
+            self.inbox = Inbox::open(Announcement::of(header)).ok();
+        }
+    }
+
+    /// The last frame is not needed any more.
+    fn forget_last(&mut self) {
+        let last = self.last.take();
+        let place = last.and_then(|last| Some((last.place?, last.length())));
+        if let (Some((place, length)), Some(inbox)) = (place, &self.inbox) {
+            inbox.release(place, length);
         }
     }
 
@@ -509,9 +583,9 @@ impl Staged {
         self.end - self.start
     }
 
-    fn take_header(&mut self) -> Option<[u8; HEADER_BYTES]> {
+    fn take<const COUNT: usize>(&mut self) -> Option<[u8; COUNT]> {
         let bytes = *self.bytes[self.start..self.end].first_chunk()?;
-        self.start += HEADER_BYTES;
+        self.start += COUNT;
         Some(bytes)
     }
 

@@ -48,6 +48,9 @@ pub struct Settings {
     pub spin: Duration,
     /// The kernel's send buffer in bytes; `None` leaves the system's.
     pub send_buffer: Option<usize>,
+    /// Whether large payloads between processes of one host stay in memory
+    /// that both see, and only their headers go through the Unix socket.
+    pub shared_memory: bool,
     /// A slower network than there is, for experiments.
     pub impairment: Impairment,
 }
@@ -62,6 +65,7 @@ impl Default for Settings {
             backlog_limit: 256 << 20,
             spin: Duration::from_micros(50),
             send_buffer: None,
+            shared_memory: true,
             impairment: Impairment::NONE,
         }
     }

@@ -191,6 +191,11 @@ impl Stream {
         self.spin
     }
 
+    /// Whether both ends are of this host and nothing hides what passes.
+    pub(crate) fn is_local(&self) -> bool {
+        self.tls.is_none() && matches!(self.socket, Socket::Unix(_))
+    }
+
     /// Reads exactly `buffer`; for the handshake, where no spinning is due.
     pub(crate) fn read_exact(
         &self,

@@ -5,14 +5,14 @@ use std::io::{self, IoSlice};
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytemuck::cast_slice;
 use thiserror::Error;
 
 use crate::deadline::{Deadline, now};
-use crate::frame::{Header, Parts, Payload, PayloadError};
+use crate::frame::{HEADER_BYTES, Header, PLACE_BYTES, Parts, Payload, PayloadError};
 use crate::impairment::ImpairedLink;
 use crate::member::Member;
 use crate::settings::Settings;
+use crate::shared_memory::{Outbox, SHARED_FROM};
 use crate::socket::Ready;
 use crate::stream::{Stream, WaitError};
 use crate::traffic::{Counters, Traffic};
@@ -25,11 +25,21 @@ pub struct WriteHalf {
     peer: Member,
     send_timeout: Duration,
     impaired: Option<ImpairedLink>,
+    lane: Lane,
     /// What was posted and did not fit.
     backlog: VecDeque<u8>,
     backlog_limit: usize,
     behind: bool,
     broken: bool,
+}
+
+/// How large payloads reach the peer.
+#[derive(Debug)]
+enum Lane {
+    /// Through the socket, as everything.
+    Socket,
+    /// Through memory that both ends see, once there is a large one.
+    Memory(Option<Outbox>),
 }
 
 /// Why a frame was not sent.
@@ -63,7 +73,13 @@ impl WriteHalf {
         settings: &Settings,
         impaired: Option<ImpairedLink>,
     ) -> Self {
+        let shares = settings.shared_memory && impaired.is_none() && stream.is_local();
         Self {
+            lane: if shares {
+                Lane::Memory(None)
+            } else {
+                Lane::Socket
+            },
             stream,
             counters,
             peer,
@@ -104,8 +120,8 @@ impl WriteHalf {
         while !self.drain()? {
             self.wait(deadline)?;
         }
-        let head = header.encode(parts.encoding, parts.length);
-        let pieces = pieces(&head, &parts);
+        let outgoing = self.lay_out(header, parts);
+        let pieces = outgoing.pieces();
         let total = length(&pieces);
         let mut sent = 0;
         while sent < total {
@@ -117,7 +133,7 @@ impl WriteHalf {
         while !self.flush()? {
             self.wait(deadline)?;
         }
-        self.counters.sent(total as u64, now() - begun);
+        self.counters.sent(outgoing.size(), now() - begun);
         Ok(())
     }
 
@@ -134,8 +150,8 @@ impl WriteHalf {
         let begun = now();
         let parts = payload.parts()?;
         let mut room = self.drain()?;
-        let head = header.encode(parts.encoding, parts.length);
-        let pieces = pieces(&head, &parts);
+        let outgoing = self.lay_out(header, parts);
+        let pieces = outgoing.pieces();
         let total = length(&pieces);
         let mut sent = 0;
         while room && sent < total {
@@ -152,8 +168,44 @@ impl WriteHalf {
         for piece in after(&pieces, sent) {
             self.backlog.extend(piece.iter());
         }
-        self.counters.sent(total as u64, now() - begun);
+        self.counters.sent(outgoing.size(), now() - begun);
         self.drain()
+    }
+
+    /// Decides how the payload travels; lays it where the peer finds it if it
+    /// may.
+    fn lay_out<'a>(&mut self, header: &Header, parts: Parts<'a>) -> Outgoing<'a> {
+        let mut outgoing = Outgoing {
+            announcement: None,
+            head: header.encode(parts.encoding, parts.length),
+            place: None,
+            parts,
+        };
+        let size = parts.length as usize;
+        let Lane::Memory(outbox) = &mut self.lane else {
+            return outgoing;
+        };
+        if size < SHARED_FROM {
+            return outgoing;
+        }
+        match outbox {
+            Some(outbox) if outbox.suits(size) => {
+                if let Some(place) = outbox.lay(&parts.body()) {
+                    outgoing.head = header.encode_shared(parts.encoding, parts.length);
+                    outgoing.place = Some(place.to_le_bytes());
+                }
+            }
+            // The peer looks for it when it reads the announcement, so this
+            // payload goes through the socket.
+            _ => match Outbox::new(size) {
+                Ok(fresh) => {
+                    outgoing.announcement = Some(fresh.announcement().header());
+                    *outbox = Some(fresh);
+                }
+                Err(_) => self.lane = Lane::Socket,
+            },
+        }
+        outgoing
     }
 
     /// Sends what fits of the frames that were posted; says whether nothing is
@@ -236,21 +288,43 @@ impl WriteHalf {
     }
 }
 
-/// A frame in the order in which it travels.
-fn pieces<'a>(head: &'a [u8], parts: &'a Parts<'_>) -> [&'a [u8]; 4] {
-    let prefix = parts
-        .prefix
-        .as_ref()
-        .map_or(&[][..], |numbers| cast_slice(numbers));
-    [head, prefix, parts.slices[0], parts.slices[1]]
+/// A frame on its way, after the announcement of a ring if there is a new one.
+struct Outgoing<'a> {
+    announcement: Option<[u8; HEADER_BYTES]>,
+    head: [u8; HEADER_BYTES],
+    /// Where the payload lies already.
+    place: Option<[u8; PLACE_BYTES]>,
+    parts: Parts<'a>,
 }
 
-fn length(pieces: &[&[u8]; 4]) -> usize {
+impl Outgoing<'_> {
+    /// What goes through the socket, in its order.
+    fn pieces(&self) -> [&[u8]; PIECES] {
+        let announcement = self.announcement.as_ref().map_or(&[][..], |head| &head[..]);
+        match &self.place {
+            Some(place) => [announcement, &self.head, place, &[], &[]],
+            None => {
+                let [prefix, first, second] = self.parts.body();
+                [announcement, &self.head, prefix, first, second]
+            }
+        }
+    }
+
+    /// Bytes of the frame, wherever they lie.
+    fn size(&self) -> u64 {
+        HEADER_BYTES as u64 + u64::from(self.parts.length)
+    }
+}
+
+/// Pieces of a frame: a vectored write takes them at once.
+const PIECES: usize = 5;
+
+fn length(pieces: &[&[u8]; PIECES]) -> usize {
     pieces.iter().map(|piece| piece.len()).sum()
 }
 
 /// What is left of the pieces after their first `sent` bytes.
-fn after<'a>(pieces: &[&'a [u8]; 4], mut sent: usize) -> [IoSlice<'a>; 4] {
+fn after<'a>(pieces: &[&'a [u8]; PIECES], mut sent: usize) -> [IoSlice<'a>; PIECES] {
     pieces.map(|piece| {
         let skipped = sent.min(piece.len());
         sent -= skipped;

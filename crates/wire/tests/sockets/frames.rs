@@ -498,6 +498,63 @@ proptest! {
     }
 }
 
+/// More than any socket's buffer holds.
+const LARGE: usize = 2_000_000;
+
+#[test]
+fn a_large_payload_on_one_host_needs_no_reader_to_be_sent() {
+    let (mut a, mut b) = pair(&Settings::default());
+    let values = numbers(LARGE, 1);
+    std::thread::scope(|scope| {
+        // The first goes through the socket and tells where the next will lie.
+        scope.spawn(|| a.send(&Header::new(Kind::Push), Payload::Dense(&values)));
+        let frame = b.receive(soon()).unwrap();
+        assert_eq!(frame.payload().unwrap(), Payload::Dense(&values));
+    });
+    for round in 2..20 {
+        // On this thread alone: through the socket this would never end.
+        let values = numbers(LARGE, round);
+        a.send(&Header::new(Kind::Push).clock(1), Payload::Dense(&values))
+            .unwrap();
+        if round % 2 == 0 {
+            let frame = b.receive(soon()).unwrap();
+            assert_eq!(frame.header.clock, 1);
+            assert_eq!(frame.payload().unwrap(), Payload::Dense(&values));
+        } else {
+            let mut arrived = vec![0.0; LARGE];
+            b.receive_into(Kind::Push, &mut arrived, soon()).unwrap();
+            assert_eq!(arrived, values);
+        }
+    }
+}
+
+#[test]
+fn a_reader_that_lags_gets_the_rest_through_the_socket() {
+    let (a, b) = pair(&Settings::default());
+    let (_keeps, mut writer) = a.split();
+    let (mut reader, _kept) = b.split();
+    let sent: Vec<Vec<f32>> = (0..12).map(|seed| numbers(LARGE / 8, seed)).collect();
+    let post = |writer: &mut paceline_wire::WriteHalf, number: usize| {
+        let header = Header::new(Kind::Push).clock(number as u64);
+        writer.post(&header, Payload::Dense(&sent[number])).unwrap();
+    };
+    post(&mut writer, 0);
+    let mut received = 0;
+    while received < sent.len() {
+        if received == 1 {
+            // All the others at once, far more than the memory has room for.
+            (1..sent.len()).for_each(|number| post(&mut writer, number));
+            assert!(writer.backlog() > 0);
+        }
+        writer.drain().unwrap();
+        while let Some(frame) = reader.try_receive().unwrap() {
+            assert_eq!(frame.header.clock, received as u64);
+            assert_eq!(frame.payload().unwrap(), Payload::Dense(&sent[received]));
+            received += 1;
+        }
+    }
+}
+
 #[test]
 fn unix_and_tcp_carry_the_same_frames() {
     let root = private_directory();

@@ -1,6 +1,10 @@
 use paceline_data::{DataSet, Features};
-use paceline_kernels::{AlignedBuffer, Kernels};
+use paceline_kernels::{AlignedBuffer, Kernels, prefetch};
 use paceline_nets::{Batch, Csr, Input, Inputs};
+
+/// How many rows ahead a shuffled batch is fetched: about the time that memory
+/// takes to answer.
+const ROWS_AHEAD: usize = 6;
 
 /// Memory into which the rows of one thread's share of a batch are gathered.
 ///
@@ -37,7 +41,11 @@ impl Feed {
     }
 
     /// Gathers `rows` of `data`.
-    pub(crate) fn gather(&mut self, data: &DataSet, rows: impl Iterator<Item = u32>) -> Batch<'_> {
+    pub(crate) fn gather(
+        &mut self,
+        data: &DataSet,
+        rows: impl Iterator<Item = u32> + Clone,
+    ) -> Batch<'_> {
         let labels = data.labels();
         self.labels.clear();
         let inputs = match data.features() {
@@ -46,7 +54,11 @@ impl Feed {
                 width,
                 scale,
             } => {
+                let fetch = |row: u32| prefetch(&values[row as usize * width..][..*width]);
+                rows.clone().take(ROWS_AHEAD).for_each(fetch);
+                let mut upcoming = rows.clone().skip(ROWS_AHEAD);
                 for (place, row) in rows.enumerate() {
+                    upcoming.next().into_iter().for_each(fetch);
                     self.labels.push(labels[row as usize]);
                     let from = &values[row as usize * width..][..*width];
                     let to = &mut self.dense[place * width..][..*width];
@@ -58,7 +70,11 @@ impl Feed {
                 }
             }
             Features::Dense { values, width } => {
+                let fetch = |row: u32| prefetch(&values[row as usize * width..][..*width]);
+                rows.clone().take(ROWS_AHEAD).for_each(fetch);
+                let mut upcoming = rows.clone().skip(ROWS_AHEAD);
                 for (place, row) in rows.enumerate() {
+                    upcoming.next().into_iter().for_each(fetch);
                     self.labels.push(labels[row as usize]);
                     let from = &values[row as usize * width..][..*width];
                     self.dense[place * width..][..*width].copy_from_slice(from);

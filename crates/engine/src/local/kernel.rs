@@ -2,7 +2,8 @@
 //!
 //! This is the one module of the crate with `unsafe`: what a child does between
 //! `fork` and `exec`; `wait4`, which alone tells what a child has used; `waitid`
-//! with the child's id; the signal mask of a thread; and stopping as Ctrl-Z does.
+//! with the child's id; the signal mask of a thread; its scheduling policy; and stopping
+//! as Ctrl-Z does.
 
 #![expect(unsafe_code, reason = "see the safety comment at each block")]
 
@@ -98,6 +99,19 @@ pub(super) fn reap(pid: Pid) -> io::Result<(Status, Usage)> {
         max_rss_bytes: u64::try_from(usage.ru_maxrss).unwrap_or(0) * 1024,
     };
     Ok((status, usage))
+}
+
+/// Has the calling thread never interrupt the thread that wakes it
+/// (`SCHED_BATCH`).
+pub(super) fn schedule_as_batch() -> io::Result<()> {
+    let parameters = libc::sched_param { sched_priority: 0 };
+    // SAFETY: the pointer is to a live local of the right type; zero is the
+    // calling thread.
+    let done = unsafe { libc::sched_setscheduler(0, libc::SCHED_BATCH, &raw const parameters) };
+    if done < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(())
 }
 
 /// Runs `action` while this thread does not receive SIGTTOU, which the kernel

@@ -3,12 +3,14 @@
 mod ask;
 mod kernel;
 mod orphans;
+mod placement;
 mod pump;
 mod spawn;
 mod terminal;
 mod watch;
 
 pub use ask::{answer_of, end_process, output_of, usable_cpus};
+pub use placement::{never_interrupt_the_waker, take_share_of_cpus};
 pub use spawn::find_program;
 pub use terminal::stop_own_job;
 

@@ -7,6 +7,10 @@ use crate::{Batch, Csr, Gradient, Input, Inputs, Layout, Model, RowStep, Tally};
 /// memory takes to answer.
 const ROWS_AHEAD: usize = 4;
 
+/// How many rows ahead it fetches where the entries lie, which must be known
+/// before they can be fetched themselves.
+const PLACES_AHEAD: usize = 2 * ROWS_AHEAD;
+
 /// A shared factor of the weights below which they are multiplied out, long
 /// before `f32` loses digits.
 const SMALLEST_FACTOR: f32 = 1e-6;
@@ -153,7 +157,12 @@ impl Model for SparseLinear {
             // All scores of a step are of the weights before it.
             let mut slopes = 0.0;
             for (index, step) in group.iter().enumerate() {
-                if let Some(ahead) = steps.get(number * batch + index + ROWS_AHEAD) {
+                let place = number * batch + index;
+                if let Some(ahead) = steps.get(place + PLACES_AHEAD) {
+                    prefetch(&rows.starts[ahead.row as usize..][..2]);
+                    prefetch(&data.labels[ahead.row as usize..][..1]);
+                }
+                if let Some(ahead) = steps.get(place + ROWS_AHEAD) {
                     let (columns, values) = rows.row(ahead.row as usize);
                     prefetch(columns);
                     prefetch(values);

@@ -102,6 +102,11 @@ impl ClusterSession {
         self.record = Some(record);
     }
 
+    /// How many threads each worker computes with.
+    pub fn threads(&self) -> usize {
+        self.settings.threads
+    }
+
     /// Where the parameters lie.
     pub fn layout(&self) -> &Layout {
         self.model.layout()

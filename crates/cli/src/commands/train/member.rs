@@ -10,6 +10,7 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output;
 use anyhow::{Context, anyhow};
+use paceline_engine::{never_interrupt_the_waker, take_share_of_cpus};
 use paceline_sync::Strategy;
 use paceline_train::{ClusterSession, Meeting, serve_at, work};
 use paceline_wire::{Address, Token};
@@ -49,6 +50,7 @@ pub(crate) fn worker(args: &WorkerArgs) -> Result<Exit, Failure> {
     record_iterations(&mut member.session);
     let count = member.plan.cluster.workers.get();
     member.check_rank("worker", args.rank, count)?;
+    member.settle(args.rank);
     member.say(&format!("worker {} joins", args.rank))?;
     work(
         &member.session,
@@ -120,6 +122,17 @@ impl Joining {
             "there is no {role} {rank}: they are numbered from 0 to {}",
             count - 1
         )))
+    }
+
+    /// Takes CPUs of its own, where the trainer has started all workers on this
+    /// host, and leaves the servers theirs. What the kernel refuses costs speed
+    /// only.
+    fn settle(&self, rank: u32) {
+        let workers = self.plan.cluster.workers.get() as usize;
+        if self.plan.spawn == Spawn::Processes {
+            let _ = take_share_of_cpus(rank as usize, workers, self.session.threads());
+        }
+        let _ = never_interrupt_the_waker();
     }
 
     /// A person started this member and may look at it.

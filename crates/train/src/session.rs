@@ -72,6 +72,9 @@ pub trait Watch {
     fn workers(&mut self, accounts: &[Account]) {
         let _ = accounts;
     }
+    /// With members that are started elsewhere: everybody has come, and the
+    /// training begins.
+    fn began(&mut self) {}
     /// Something that a person should know: a worker is lost, a server was
     /// started anew, somebody waits for long.
     fn noticed(&mut self, notice: &Notice) {

@@ -2,6 +2,8 @@
 
 #![allow(dead_code, reason = "each test file uses its own part")]
 
+pub(crate) mod members;
+
 use std::ffi::OsStr;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};

@@ -1,6 +1,8 @@
 //! The controller: starts servers and workers, looks at snapshots, deals with
 //! losses and ends the training.
 
+mod gathering;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,20 +12,18 @@ use paceline_kernels::AlignedBuffer;
 use paceline_nets::Tally;
 use paceline_sync::OnWorkerLoss;
 use paceline_wire::{
-    Connection, Deadline, Flags, Frame, Header, Kind, Member, Payload, ReadHalf, Role, WriteHalf,
-    wait_any,
+    Deadline, Flags, Frame, Header, Kind, Member, Payload, ReadHalf, Role, WriteHalf, wait_any,
 };
 
 use super::account::{Account, Lives};
 use super::charter::Charter;
 use super::conductor::{Conductor, Milestones, Snapshot};
 use super::crew::{Crew, Fallen, Kill, Moment};
-use super::dial::{Dial, Dialed};
+use super::dial::Dial;
 use super::frames::{
     AS_SOON_AS_MAY_BE, Caption, MISLED, Meeting, OTHER_TRAINING, SILENT, WAITS, unpack,
     unpack_accounts,
 };
-use super::handover::{self, Version};
 use super::notice::Notice;
 use super::roll::Roll;
 use super::session::ClusterSession;
@@ -31,12 +31,6 @@ use super::update::Span;
 use crate::clock::now;
 use crate::optimizer::OptimizerState;
 use crate::session::{Ending, TrainError};
-
-/// How long a worker that starts may take to read its data and join.
-const LEAST_JOIN: Duration = Duration::from_secs(60);
-
-/// How soon a worker is back that has left one server because another died.
-const BACK_WITHIN: Duration = Duration::from_secs(2);
 
 /// A member that has ended so often will not stay.
 const MOST_STARTS: u32 = 20;
@@ -61,7 +55,7 @@ pub(super) fn train(
 ) -> Result<(Ending, Vec<Account>), TrainError> {
     let mut controller = Controller::new(session, meeting, crew, kills);
     let outcome = controller.conduct(conductor, stop);
-    controller.dismiss();
+    controller.dismiss(conductor);
     let ending = outcome?;
     Ok((ending, controller.accounts()))
 }
@@ -242,189 +236,6 @@ impl<'a> Controller<'a> {
         Ok(())
     }
 
-    /// Starts to reach a server.
-    fn dial(&mut self, server: usize) -> Result<(), TrainError> {
-        // Who is elsewhere is waited for as long as the roll says.
-        let deadline = if self.is_elsewhere {
-            Deadline::NEVER
-        } else {
-            Deadline::after(self.meeting.patience)
-        };
-        let dial = Dial::start(self.meeting, server, deadline).map_err(TrainError::Wait)?;
-        self.dials[server] = Some(dial);
-        Ok(())
-    }
-
-    /// Meets the servers that were reached.
-    fn greet(&mut self, conductor: &mut Conductor<'_>) -> Result<(), TrainError> {
-        for server in 0..self.dials.len() {
-            match self.dials[server].as_ref().and_then(Dial::news) {
-                None => {}
-                Some(Dialed::Reached(connection)) => {
-                    self.dials[server] = None;
-                    self.meet(server, *connection, conductor)?;
-                }
-                Some(Dialed::Hindered(error)) => {
-                    let why = std::error::Error::source(&error).map(ToString::to_string);
-                    conductor.watch.noticed(&Notice::Connection {
-                        words: format!("{error}: {}; it is tried again", why.unwrap_or_default()),
-                    });
-                }
-                Some(Dialed::GivenUp(source)) => {
-                    return Err(TrainError::Unreached { server, source });
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// Gives a server the last version that was looked at.
-    fn meet(
-        &mut self,
-        server: usize,
-        connection: Connection,
-        conductor: &mut Conductor<'_>,
-    ) -> Result<(), TrainError> {
-        let (reader, mut writer) = connection.split();
-        let session = self.session;
-        let (steps, parameters, optimizer) = match conductor.last() {
-            Some(last) => (last.steps, &last.parameters[..], &last.optimizer),
-            None => (
-                session.progress.steps,
-                &session.parameters[..],
-                &session.optimizer,
-            ),
-        };
-        let version = Version {
-            steps,
-            parameters,
-            optimizer,
-            moments: session.server_optimizer().moments(),
-        };
-        let join_within = if self.is_elsewhere {
-            self.meeting.patience
-        } else {
-            LEAST_JOIN
-        };
-        let given = handover::give(
-            &mut writer,
-            &self.spans[server],
-            version,
-            self.milestones,
-            join_within.max(session.cluster.failure_timeout),
-            &self.charter,
-        );
-        if given.is_err() {
-            // It is gone again; a child is started again where its end is seen.
-            return self.dial(server);
-        }
-        self.readers[server] = Some(reader);
-        self.writers[server] = Some(writer);
-        self.heard_at[server] = Some(now());
-        self.roll.server_came(server, now());
-        // Workers come back to it now.
-        for since in self.doomed.values_mut() {
-            *since = now();
-        }
-        if self.has_begun {
-            let lost = self.steps.saturating_sub(steps);
-            conductor.watch.noticed(&Notice::ServerResumed {
-                server,
-                step: steps,
-                lost,
-            });
-            self.bring_up_to_date(server);
-        }
-        Ok(())
-    }
-
-    /// Tells a server that came back what the others know.
-    fn bring_up_to_date(&mut self, server: usize) {
-        if self.policy == OnWorkerLoss::Continue {
-            let gone: Vec<u32> = self
-                .running
-                .iter()
-                .filter(|((role, _), who)| *role == Role::Worker && !who.is_alive)
-                .map(|((_, worker), _)| *worker)
-                .collect();
-            for worker in gone {
-                self.say(server, &Header::new(Kind::Leave).sender(worker));
-            }
-        }
-        if !self.gathers {
-            // What it had not delivered never comes; the first must not wait.
-            // Synchronous servers come to the same step again.
-            self.assemblies.clear();
-            self.say(0, &Header::new(Kind::Saved));
-        }
-    }
-
-    /// Starts the workers when all servers are there. The training begins when
-    /// those that are started elsewhere have come.
-    fn begin(&mut self, conductor: &mut Conductor<'_>) -> Result<(), TrainError> {
-        if self.has_begun || !self.roll.has_all_servers() {
-            return Ok(());
-        }
-        if self.is_elsewhere {
-            if !self.roll.is_complete() {
-                return Ok(());
-            }
-            conductor.begin();
-        } else {
-            for rank in 0..self.session.cluster.workers.get() {
-                self.start(Role::Worker, rank)?;
-            }
-        }
-        self.has_begun = true;
-        self.began = now();
-        Ok(())
-    }
-
-    /// Says who is missing, and gives up on whom the training waits too long.
-    fn call_the_roll(&mut self, conductor: &mut Conductor<'_>) -> Result<(), TrainError> {
-        let now = now();
-        let failure_timeout = self.session.cluster.failure_timeout;
-        for (server, heard_at) in self.heard_at.iter_mut().enumerate() {
-            if heard_at.is_some_and(|heard| now - heard >= failure_timeout) {
-                *heard_at = None;
-                let seconds = failure_timeout.as_secs_f64();
-                conductor.watch.noticed(&Notice::ServerLost {
-                    server,
-                    words: format!("it has said nothing for {seconds} s"),
-                });
-            }
-        }
-        if let Some(words) = self.roll.notice(now) {
-            conductor.watch.noticed(&Notice::Missing { words });
-        }
-        let are_servers_here = self.roll.has_all_servers();
-        if let Some((worker, _)) = self
-            .doomed
-            .iter()
-            .find(|(_, since)| are_servers_here && now - **since >= BACK_WITHIN)
-        {
-            let how = if self.silent.contains(worker) {
-                "it was silent for too long"
-            } else {
-                "its connection broke"
-            };
-            return Err(TrainError::Lost {
-                worker: *worker,
-                how: how.to_owned(),
-            });
-        }
-        let may_go_on = self.has_begun && self.policy == OnWorkerLoss::Continue;
-        let goes_on = may_go_on && are_servers_here && self.roll.has_a_worker();
-        let patience = self.meeting.patience;
-        if !goes_on && !self.roll.is_complete() && self.roll.unchanged_for(now) >= patience {
-            return Err(TrainError::Missing {
-                who: self.roll.missing(),
-                patience,
-            });
-        }
-        Ok(())
-    }
-
     /// Takes what a server says; says if that ends the training.
     fn listen(
         &mut self,
@@ -481,14 +292,8 @@ impl<'a> Controller<'a> {
             return Ok(News::Nothing);
         };
         match (header.kind, payload) {
-            (Kind::Record, Payload::Bytes(bytes)) if header.start != 0 => {
-                let words = String::from_utf8_lossy(bytes).into_owned();
-                let worker = header.sender;
-                conductor.watch.noticed(&match header.start {
-                    WAITS => Notice::Waiting { worker, words },
-                    MISLED => Notice::Misled { words },
-                    _ => Notice::Connection { words },
-                });
+            (Kind::Record, Payload::Bytes(words)) if header.start != 0 => {
+                conductor.watch.noticed(&notice(&header, words));
             }
             (Kind::Record, Payload::Bytes(bytes)) => self.note(&unpack(bytes)),
             (Kind::Saved, Payload::Bytes(bytes)) => {
@@ -541,8 +346,8 @@ impl<'a> Controller<'a> {
             (Kind::Stop, _) if self.is_elsewhere && self.policy == OnWorkerLoss::Fail => {
                 self.doomed.entry(header.sender).or_insert_with(now);
             }
-            (Kind::Fault, Payload::Bytes(text)) if header.start == OTHER_TRAINING => {
-                let difference = String::from_utf8_lossy(text);
+            (Kind::Fault, Payload::Bytes(theirs)) if header.start == OTHER_TRAINING => {
+                let difference = self.charter.difference(theirs).unwrap_or_default();
                 conductor.watch.noticed(&Notice::Misled {
                     words: format!("server {server} trains something else: {difference}"),
                 });
@@ -775,21 +580,6 @@ impl<'a> Controller<'a> {
         self.dial(server)
     }
 
-    /// A server elsewhere is gone; it may come back where it was.
-    fn await_again(
-        &mut self,
-        server: usize,
-        conductor: &mut Conductor<'_>,
-    ) -> Result<(), TrainError> {
-        conductor.watch.noticed(&Notice::ServerLost {
-            server,
-            words: "its connection broke; start it again".to_owned(),
-        });
-        self.heard_at[server] = None;
-        self.roll.server_went(server, now());
-        self.dial(server)
-    }
-
     fn kill(&mut self) {
         let (elapsed, steps) = (self.began.elapsed(), self.steps);
         let is_due = |kill: &Kill| match kill.at {
@@ -823,7 +613,7 @@ impl<'a> Controller<'a> {
     }
 
     /// Sends everybody home and waits for the last words.
-    fn dismiss(&mut self) {
+    fn dismiss(&mut self, conductor: &mut Conductor<'_>) {
         self.say_all(&Header::new(Kind::Stop));
         let since = now();
         while !self.has_last_words && since.elapsed() < FAREWELL {
@@ -833,11 +623,15 @@ impl<'a> Controller<'a> {
             match reader.receive(Deadline::after(FAREWELL)) {
                 Ok(frame) => {
                     let header = frame.header;
-                    if let (Kind::Record, Ok(Payload::Bytes(bytes))) =
-                        (header.kind, frame.payload())
-                    {
-                        self.note(&unpack(bytes));
-                        self.has_last_words = header.flags.has(Flags::LAST);
+                    match (header.kind, frame.payload()) {
+                        (Kind::Record, Ok(Payload::Bytes(words))) if header.start != 0 => {
+                            conductor.watch.noticed(&notice(&header, words));
+                        }
+                        (Kind::Record, Ok(Payload::Bytes(bytes))) => {
+                            self.note(&unpack(bytes));
+                            self.has_last_words = header.flags.has(Flags::LAST);
+                        }
+                        _ => {}
                     }
                 }
                 Err(_) => break,
@@ -862,5 +656,16 @@ impl<'a> Controller<'a> {
             }
             std::thread::sleep(Duration::from_millis(2));
         }
+    }
+}
+
+/// A server's words for the user.
+fn notice(header: &Header, words: &[u8]) -> Notice {
+    let words = String::from_utf8_lossy(words).into_owned();
+    let worker = header.sender;
+    match header.start {
+        WAITS => Notice::Waiting { worker, words },
+        MISLED => Notice::Misled { words },
+        _ => Notice::Connection { words },
     }
 }

@@ -111,6 +111,14 @@ pub(crate) fn take(
         return Err(HandoverError::Malformed);
     };
     if let Some(difference) = charter.difference(theirs) {
+        // What is left unread when a connection closes may take the answer
+        // with it.
+        while !reader
+            .receive(Deadline::after(FRAME_WITHIN))?
+            .header
+            .flags
+            .has(Flags::LAST)
+        {}
         return Err(HandoverError::OtherTraining(difference));
     }
     let numbers = unpack(numbers);

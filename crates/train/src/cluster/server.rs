@@ -1,6 +1,9 @@
 //! A server: holds a range of the parameters for workers that connect to it.
 
-use std::io;
+mod opening;
+
+pub use opening::{ServeError, serve, serve_at};
+
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -11,164 +14,25 @@ use paceline_sync::{
     Refusal, Sender, Tick,
 };
 use paceline_wire::{
-    AcceptError, Address, BindError, Connection, Deadline, Flags, Frame, Header, Kind, Listener,
-    Member, Payload, ReadHalf, Refusals, Role, WriteHalf, wait_any,
+    Connection, Flags, Frame, Header, Kind, Member, Payload, ReadHalf, Refusals, Role, WriteHalf,
 };
 
 use super::account::Account;
 use super::charter::Charter;
 use super::conductor::{Due, Milestones, PROGRESS_EVERY};
 use super::frames::{
-    AS_SOON_AS_MAY_BE, Caption, MISLED, Meeting, NOBODY, NOTICE, OTHER_TRAINING, SILENT, TRAILER,
-    WAITS, pack, pack_account, tally, unpack, unpack_accounts,
+    AS_SOON_AS_MAY_BE, Caption, MISLED, NOBODY, NOTICE, OTHER_TRAINING, SILENT, TRAILER, WAITS,
+    pack, pack_account, tally, unpack, unpack_accounts,
 };
-use super::handover::{self, Handover, HandoverError};
+use super::handover::Handover;
 use super::session::ClusterSession;
 use super::store::{Rates, Store};
 use super::update::{Part, Span};
 use crate::clock::now;
 use crate::optimizer::OptimizerState;
 
-/// Why a server could not serve.
-#[derive(Debug, thiserror::Error)]
-pub enum ServeError {
-    /// Nobody could connect.
-    #[error(transparent)]
-    Bind(#[from] BindError),
-    /// The system cannot wait for connections.
-    #[error("cannot wait for workers")]
-    Wait(#[from] io::Error),
-    /// Nobody can connect any more.
-    #[error(transparent)]
-    Door(AcceptError),
-    /// The trainer did not come, or went away and did not come back.
-    #[error("no trainer came to server {rank} within {} s", patience.as_secs_f64())]
-    Abandoned {
-        /// This server.
-        rank: u32,
-        /// How long it waited.
-        patience: Duration,
-    },
-    /// The trainer's options are not this server's.
-    #[error("the trainer trains something else: {difference}")]
-    OtherTraining {
-        /// The first option that differs.
-        difference: String,
-    },
-}
-
-/// How long a server looks at its connections before it looks whether somebody
-/// new has come.
-const GLANCE: Duration = Duration::from_millis(20);
-
 /// How long a server waits for the last words of its workers.
 const FAREWELL: Duration = Duration::from_secs(2);
-
-/// Serves range `rank` of the session's parameters until the controller ends
-/// the training, at the address where the others look for it.
-///
-/// # Errors
-/// See [`ServeError`].
-pub fn serve(session: &ClusterSession, rank: u32, meeting: &Meeting) -> Result<(), ServeError> {
-    serve_at(session, rank, meeting, &meeting.servers[rank as usize])
-}
-
-/// As [`serve`], listening at `address`: behind a forwarded port that is not
-/// the one where the others look.
-///
-/// The parameters come from the controller. If it goes away, the server waits
-/// for it to come back, and begins where it then says.
-///
-/// # Errors
-/// See [`ServeError`].
-pub fn serve_at(
-    session: &ClusterSession,
-    rank: u32,
-    meeting: &Meeting,
-    address: &Address,
-) -> Result<(), ServeError> {
-    let credentials = meeting.credentials(Role::Server, rank, 0);
-    let listener = Listener::bind(address, &credentials, &meeting.wire)?;
-    loop {
-        let mut readers: Vec<ReadHalf> = Vec::new();
-        let mut server = begin(session, rank, meeting, &listener, &mut readers)?;
-        loop {
-            let patience = if readers.is_empty() {
-                Deadline::after(GLANCE)
-            } else {
-                Deadline::PASSED
-            };
-            match listener.accept(patience) {
-                Ok(connection) => server.admit(connection, &mut readers),
-                Err(AcceptError::TimedOut) => {}
-                Err(error) => return Err(ServeError::Door(error)),
-            }
-            if !readers.is_empty() {
-                let awaited: Vec<&ReadHalf> = readers.iter().collect();
-                let behind: Vec<&WriteHalf> = server.writers.iter().collect();
-                wait_any(&awaited, &behind, Deadline::after(GLANCE))?;
-            }
-            server.hear(&mut readers);
-            server.look_around();
-            if server.is_done() {
-                return Ok(());
-            }
-            if server.is_abandoned {
-                break;
-            }
-        }
-    }
-}
-
-/// Waits for the controller and what it hands over. Workers that come before
-/// it have to wait.
-fn begin<'a>(
-    session: &'a ClusterSession,
-    rank: u32,
-    meeting: &Meeting,
-    listener: &Listener,
-    readers: &mut Vec<ReadHalf>,
-) -> Result<Server<'a>, ServeError> {
-    let charter = Charter::of(session);
-    let span = Span::cut(session.model.layout(), meeting.servers.len()).swap_remove(rank as usize);
-    let optimizer = session.server_optimizer();
-    let deadline = Deadline::after(meeting.patience);
-    let mut early = Vec::new();
-    loop {
-        let connection = listener.accept(deadline).map_err(|error| match error {
-            AcceptError::TimedOut => ServeError::Abandoned {
-                rank,
-                patience: meeting.patience,
-            },
-            AcceptError::Ended => ServeError::Door(error),
-        })?;
-        if connection.peer().role != Role::Controller {
-            early.push(connection);
-            continue;
-        }
-        let (mut reader, mut writer) = connection.split();
-        match handover::take(&mut reader, &span, optimizer.moments(), &charter) {
-            Ok(start) => {
-                let mut server = Server::new(session, rank, span, start, charter);
-                server.refusals = listener.refusals();
-                readers.push(reader);
-                server.writers.push(writer);
-                for connection in early {
-                    server.admit(connection, readers);
-                }
-                return Ok(server);
-            }
-            Err(HandoverError::OtherTraining(difference)) => {
-                let header = Header::new(Kind::Fault).at(rank, OTHER_TRAINING);
-                // If it is not heard, this end says it too.
-                let _ = writer.send(&header, Payload::Bytes(difference.as_bytes()));
-                return Err(ServeError::OtherTraining { difference });
-            }
-            // It comes again if it is still there.
-            Err(HandoverError::Broken(_) | HandoverError::Malformed) => {}
-        }
-    }
-}
 
 /// What a worker sent.
 #[derive(Clone, Debug, Default)]
@@ -729,6 +593,11 @@ impl<'a> Server<'a> {
         } else {
             self.tell(&Header::new(Kind::Heartbeat), Payload::NONE);
         }
+        self.tell_refusals();
+    }
+
+    /// Says who was refused first for each cause.
+    fn tell_refusals(&mut self) {
         for first in self.refusals.take_firsts() {
             let (server, from, cause) = (self.rank, first.from, first.cause);
             self.notify(&format!("server {server} refused {from}, which {cause}"));
@@ -749,7 +618,7 @@ impl<'a> Server<'a> {
                 let _ = writer.post(&header, Payload::Bytes(difference.as_bytes()));
             }
         }
-        let words = format!("{peer} trains something else: {difference}");
+        let words = format!("worker {} trains something else: {difference}", peer.rank);
         let header = Header::new(Kind::Record).at(self.rank, MISLED);
         self.tell(&header, Payload::Bytes(words.as_bytes()));
     }
@@ -813,6 +682,7 @@ impl<'a> Server<'a> {
         if remaining && since.elapsed() < FAREWELL {
             return false;
         }
+        self.tell_refusals();
         let refused = self.refusals.total();
         if refused > 0 {
             let server = self.rank;

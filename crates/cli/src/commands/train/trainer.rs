@@ -51,7 +51,8 @@ pub(crate) fn trainer(args: &Args) -> Result<Exit, Failure> {
         )
     });
     let opened = job.open()?;
-    reports.phase("train");
+    let gathers = matches!(&opened, Opened::Several(_, plan) if plan.spawn == Spawn::Hosts);
+    reports.phase(if gathers { "wait for members" } else { "train" });
     output::data(&format!(
         "{title}: {}batches of {batch_size} on {}\n",
         crew.unwrap_or_default(),
@@ -115,6 +116,10 @@ impl Watch for Told {
         self.elapsed = report.elapsed;
         self.steps = report.steps;
         self.reports.progress(report);
+    }
+
+    fn began(&mut self) {
+        self.reports.phase("train");
     }
 
     fn noticed(&mut self, notice: &Notice) {

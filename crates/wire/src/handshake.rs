@@ -143,12 +143,21 @@ impl From<ExactError> for HandshakeError {
         match error {
             ExactError::TimedOut => Self::TimedOut,
             ExactError::Ended(_) => Self::Truncated,
-            ExactError::Io(error) => match error.kind() {
-                io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe => Self::Truncated,
-                _ => Self::Io(error),
-            },
+            ExactError::Io(error) if is_cut(&error) => Self::Truncated,
+            ExactError::Io(error) => Self::Io(error),
         }
     }
+}
+
+/// Whether the peer is gone, which says nothing about what it knows.
+fn is_cut(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::ConnectionReset
+            | io::ErrorKind::ConnectionAborted
+            | io::ErrorKind::BrokenPipe
+            | io::ErrorKind::NotConnected
+    )
 }
 
 /// Proves `me` to a listening peer; returns who it is.
@@ -236,6 +245,7 @@ fn secure(stream: &Stream, deadline: Deadline) -> Result<Option<[u8; 32]>, Hands
     stream.secure(deadline).map_err(|error| match error {
         ExactError::TimedOut => HandshakeError::TimedOut,
         ExactError::Ended(_) => HandshakeError::Truncated,
+        ExactError::Io(error) if is_cut(&error) => HandshakeError::Truncated,
         ExactError::Io(error) => HandshakeError::Tls(error),
     })
 }

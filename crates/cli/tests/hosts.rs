@@ -38,7 +38,14 @@ fn members_that_are_killed_and_started_again_by_hand_end_with_the_same_bits() {
     let dir = tempfile::tempdir().unwrap();
     let dir = dir.path();
     let at = format!("--at={}", address(7101));
-    let hosts = [SLOWLY, "--spawn=hosts", &at, "--token-file=token", "--tls"];
+    let hosts = [
+        SLOWLY,
+        "--spawn=hosts",
+        &at,
+        "--token-file=token",
+        "--tls",
+        "--wait=60s",
+    ];
     let command = paceline(dir, words(&[&hosts[..], &["--out=r"]].concat()));
     let mut trainer = Trainer::start(command, 3);
     let mode = std::fs::metadata(dir.join("token")).unwrap().mode();
@@ -96,6 +103,7 @@ fn a_trainer_that_gives_up_on_a_lost_worker_says_which() {
         &at,
         "--token-file=token",
         "--on-worker-loss=fail",
+        "--wait=60s",
         "--out=r",
     ];
     let mut trainer = Trainer::start(paceline(dir, words(&hosts)), 3);

@@ -198,6 +198,7 @@ fn train(network: &Network, dir: &Path, out: &str, sync: &str, links: Links) -> 
         "--workers=2",
         "--spawn=hosts",
         "--token-file=token",
+        "--wait=60s",
         &at,
         &sync,
         &into,

@@ -215,6 +215,7 @@ impl<'a> Conductor<'a> {
     pub(crate) fn begin(&mut self) {
         self.clock = Stopwatch::starting_at(self.progress.elapsed);
         self.told = self.clock.elapsed();
+        self.watch.began();
     }
 
     /// Tells what happened in the last moment, if it is time.

@@ -149,7 +149,6 @@ impl Controller<'_> {
                 return Ok(());
             }
             conductor.begin();
-            conductor.watch.began();
         } else {
             for rank in 0..self.session.cluster.workers.get() {
                 self.start(Role::Worker, rank)?;

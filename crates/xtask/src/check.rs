@@ -1,6 +1,6 @@
 //! `check`: exactly what CI does, and `test`: its tests alone.
 
-use crate::{shell, tidy};
+use crate::{companions, shell, tidy};
 use anyhow::Result;
 
 /// Format, lints, tests, documentation and tidy, the quick ones first.
@@ -19,6 +19,7 @@ pub(crate) fn check() -> Result<()> {
             "warnings",
         ],
     )?;
+    companions::invite();
     test(&[])?;
     shell::run(
         "cargo",

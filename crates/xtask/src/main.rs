@@ -10,6 +10,7 @@
 
 mod bench;
 mod check;
+mod companions;
 mod shell;
 mod tidy;
 

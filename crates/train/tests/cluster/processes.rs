@@ -441,10 +441,14 @@ fn a_killed_server_goes_on_from_the_last_checkpoint() {
 }
 
 /// A generator for schedules of faults: Marsaglia's xorshift64.
-struct Chance(u64);
+pub(crate) struct Chance(u64);
 
 impl Chance {
-    fn below(&mut self, limit: u64) -> u64 {
+    pub(crate) fn of(seed: u64) -> Self {
+        Self(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1)
+    }
+
+    pub(crate) fn below(&mut self, limit: u64) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
@@ -456,7 +460,7 @@ impl Chance {
 /// with all its steps done and its checkpoint readable (which `run` checks), or
 /// as the policy documents.
 fn campaign(seed: u64) {
-    let mut chance = Chance(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1);
+    let mut chance = Chance::of(seed);
     let sync =
         ["bsp", "ssp:2", "async", "backup:1", "local:2", "allreduce"][chance.below(6) as usize];
     let policy = ["replace", "continue", "fail"][chance.below(3) as usize];

@@ -41,7 +41,7 @@ pub(crate) fn network(data: &Split) -> Arc<dyn Model> {
 /// A network so large that its gradient is summed in buckets.
 pub(crate) fn wide_network(data: &Split) -> Arc<dyn Model> {
     let (width, classes) = (data.train.width(), data.train.classes());
-    Arc::new(Mlp::new(width, &[512, 512], classes, Kernels::detect()))
+    Arc::new(Mlp::new(width, &[800, 720], classes, Kernels::detect()))
 }
 
 /// A model of sparse rows: its parameters are a table of touched rows.

@@ -21,16 +21,22 @@ pub(super) enum Broken {
     Thread(#[from] ThreadLost),
     #[error(transparent)]
     Process(#[from] ReduceError),
+    #[error("no thread can send buckets: {0}")]
+    Alone(#[from] std::io::Error),
 }
 
 impl Circle {
-    /// A circle of processes. Where the gradient has `parts`, its buckets
-    /// leave early.
-    pub(super) fn of_processes(group: Group, sums: &Sums, parts: bool) -> std::io::Result<Self> {
-        if parts && sums.has_buckets() && group.size() > 1 {
-            return Ok(Self::Overlapped(Buckets::new(group)?));
-        }
-        Ok(Self::Processes(Box::new(group)))
+    /// The same circle, whose buckets leave `early`, while the gradient is
+    /// computed, or late.
+    pub(super) fn turned(self, early: bool) -> Result<Self, Broken> {
+        Ok(match (self, early) {
+            (Self::Processes(group), true) => Self::Overlapped(Buckets::new(*group)?),
+            (Self::Overlapped(buckets), false) => {
+                let group = buckets.into_group().ok_or(ReduceError::Broken)?;
+                Self::Processes(Box::new(group))
+            }
+            (same, _) => same,
+        })
     }
 
     /// Replaces everybody's values by their sums; those that have left already
@@ -58,9 +64,10 @@ mod tests {
     use paceline_nets::{Layout, Tally};
     use paceline_wire::{Algorithm, Connection, Member, Role, Settings};
 
+    use super::super::sums::Words;
     use crate::cluster::update::Update;
 
-    const LAYERS: [usize; 3] = [120_000, 200_016, 48];
+    const LAYERS: [usize; 3] = [400_000, 300_016, 48];
 
     fn layout() -> Layout {
         let mut builder = Layout::builder();
@@ -107,11 +114,11 @@ mod tests {
         let mut update = Update::none(&layout);
         let len = update.dense.len();
         update.dense.copy_from_slice(&gradient(rank, len));
-        let mut circle = Circle::of_processes(group, &sums, overlapped).unwrap();
-        assert_eq!(matches!(circle, Circle::Overlapped(_)), overlapped);
+        let mut circle = Circle::Processes(Box::new(group));
         let mut bits = Vec::new();
-        // Twice: what one step leaves behind must not show in the next.
-        for _ in 0..2 {
+        // Again: what one step leaves behind must not show in the next.
+        for step in 0..3 {
+            circle = circle.turned(overlapped && step != 1).unwrap();
             if let Circle::Overlapped(buckets) = &mut circle {
                 let mut end = len;
                 for layer in LAYERS.into_iter().rev() {
@@ -122,17 +129,23 @@ mod tests {
             } else {
                 sums.put_dense(&update.dense);
             }
-            let own = Tally {
-                loss: 0.5,
-                hits: 1,
-                rows: 2,
+            let words = Words {
+                worker: rank,
+                tally: Tally {
+                    loss: 0.5,
+                    hits: 1,
+                    rows: 2,
+                },
+                stops: rank == 1,
+                vote: 0.25,
+                busy: Duration::from_millis(rank as u64),
             };
-            let busy = Duration::from_millis(rank as u64);
-            sums.put_rest(&update, own, rank == 1, rank, busy);
+            sums.put_rest(&update, words);
             circle.sum(&mut sums).unwrap();
             let found = sums.found();
             assert_eq!((found.tally.hits, found.tally.rows), (3, 6));
             assert!(found.stops && found.last == 2);
+            assert_eq!(found.votes.to_bits(), 0.75_f32.to_bits());
             bits = sums.gradient().dense.iter().map(|x| x.to_bits()).collect();
         }
         bits

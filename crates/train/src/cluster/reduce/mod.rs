@@ -21,6 +21,7 @@ mod signs;
 mod snapshots;
 mod sums;
 mod threads;
+mod trial;
 mod walk;
 mod worker;
 

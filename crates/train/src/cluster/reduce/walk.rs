@@ -9,7 +9,8 @@ use paceline_wire::{Group, ReduceError};
 
 use super::circle::{Broken, Circle};
 use super::signs::{Doing, Signs};
-use super::sums::Sums;
+use super::sums::{Sums, Words};
+use super::trial::Trial;
 use crate::clock::now;
 use crate::cluster::conductor::{Due, Milestones, Snapshot};
 use crate::cluster::frames::Caption;
@@ -34,6 +35,8 @@ pub(super) struct Walk<'a> {
     since: Tally,
     /// When this worker left the last sum.
     left: Instant,
+    /// To be told with the next sum.
+    vote: f32,
 }
 
 /// What came of a step.
@@ -58,6 +61,8 @@ pub(super) struct Taken {
     pub(super) all: Tally,
     number: u64,
     began: Instant,
+    /// What was voted, by all together.
+    pub(super) votes: f32,
     computing: Duration,
     waiting: Duration,
     /// Who was waited for.
@@ -102,6 +107,7 @@ impl<'a> Walk<'a> {
             step: session.progress.steps,
             since: Tally::default(),
             left: now(),
+            vote: 0.0,
         }
     }
 
@@ -115,9 +121,16 @@ impl<'a> Walk<'a> {
         self.step
     }
 
-    /// A circle of processes that suits the model.
-    pub(super) fn circle(&self, group: Group) -> std::io::Result<Circle> {
-        Circle::of_processes(group, &self.sums, self.rounds.has_parts())
+    /// Whether buckets should leave early is to be tried; none where they
+    /// cannot.
+    pub(super) fn trial(&self) -> Option<Trial> {
+        let several = self.session.cluster.workers.get() > 1;
+        (several && self.sums.has_buckets() && self.rounds.has_parts()).then(Trial::new)
+    }
+
+    /// Tells the others a number with the next sum, which adds them up.
+    pub(super) fn vote(&mut self, vote: f32) {
+        self.vote = vote;
     }
 
     /// Takes one step with the others.
@@ -144,7 +157,14 @@ impl<'a> Walk<'a> {
         let computed = now();
         let busy = computed - self.left;
         signs.does(Doing::Summing(self.step));
-        sums.put_rest(update, own, signs.stops(), self.worker, busy);
+        let words = Words {
+            worker: self.worker,
+            tally: own,
+            stops: signs.stops(),
+            vote: std::mem::take(&mut self.vote),
+            busy,
+        };
+        sums.put_rest(update, words);
         circle.sum(sums)?;
         let summed = now();
         self.left = summed;
@@ -175,6 +195,7 @@ impl<'a> Walk<'a> {
             began,
             own,
             all: found.tally,
+            votes: found.votes,
             computing: computed - began,
             waiting: waited,
             last: last.map(WorkerId),
@@ -263,6 +284,7 @@ impl<'a> Walk<'a> {
         }
         self.restore(&state);
         self.left = now();
+        self.vote = 0.0;
         Ok(())
     }
 }

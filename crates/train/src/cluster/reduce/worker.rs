@@ -8,11 +8,12 @@ use paceline_wire::{
     Header, Kind, Links, Listener, Payload, ReduceError, Role, SendError,
 };
 
-use super::circle::Broken;
+use super::circle::{Broken, Circle};
 use super::line::{CalledOff, End, Line};
 use super::roster::{Roster, Standing};
 use super::signs::Doing;
 use super::snapshots::Arriving;
+use super::trial::Verdict;
 use super::walk::{Stride, Walk};
 use crate::clock::now;
 use crate::cluster::account::Account;
@@ -59,19 +60,20 @@ pub(in crate::cluster) fn work(
     let mut life = Life::new(session, worker, incarnation, meeting, &listener, ledger);
     let mut deadline = Deadline::after(meeting.patience);
     loop {
-        let group = life.group;
         match life.go(connection) {
             End::Over => return life.ledger.close().map_err(unrecorded),
             End::Misled(difference) => return Err(WorkError::Misled { worker, difference }),
-            // Who is let in again and again and never takes part is not wanted.
-            End::Deserted if deadline.has_passed() => {
-                return Err(WorkError::Deserted { worker });
-            }
             End::Deserted => {}
         }
-        if life.group > group {
+        if life.group > 0 {
             deadline = Deadline::after(meeting.patience);
+        } else if deadline.has_passed() {
+            // Who is let in again and again and never takes part is not wanted.
+            return Err(WorkError::Deserted { worker });
         }
+        // The next trainer may be another one, at another step: what this
+        // worker knows, the others know too, or the trainer knows better.
+        life.begin_anew();
         std::thread::sleep(BEFORE_ANOTHER_CALL);
         connection = call()?;
     }
@@ -114,7 +116,7 @@ struct Life<'a> {
     meeting: &'a Meeting,
     listener: &'a Listener,
     walk: Walk<'a>,
-    /// The last group that this worker was to be in.
+    /// The last group that this worker was to be in, by this connection.
     group: u32,
     account: Account,
     ledger: Ledger,
@@ -156,6 +158,12 @@ impl<'a> Life<'a> {
             carried: (0, 0),
             shown: None,
         }
+    }
+
+    /// Knows no more than a worker that was just started.
+    fn begin_anew(&mut self) {
+        self.walk = Walk::new(self.session, self.worker);
+        self.group = 0;
     }
 
     /// Takes part as long as the connection to the trainer lasts.
@@ -267,7 +275,8 @@ impl<'a> Life<'a> {
     }
 
     fn step_on(&mut self, line: &Line, group: Group, roster: &Roster) -> Result<(), Gone> {
-        let mut circle = self.walk.circle(group)?;
+        let mut circle = Circle::Processes(Box::new(group));
+        let mut trial = self.walk.trial();
         // What the former first worker did not come to show.
         let overdue = self.walk.due_since(roster.looked);
         if overdue.is_any() {
@@ -278,6 +287,7 @@ impl<'a> Life<'a> {
         }
         let mut carried = self.bytes();
         loop {
+            let began = now();
             match self.walk.stride(&mut circle, &line.signs)? {
                 Stride::Taken(step) => {
                     let mut row = step.row(&self.ledger);
@@ -286,6 +296,13 @@ impl<'a> Life<'a> {
                     row.received_bytes = carried.1 - before.1;
                     self.account.enter(&row);
                     self.ledger.enter(&row);
+                    if let Some(trial) = &mut trial {
+                        match trial.step(began.elapsed(), step.votes) {
+                            Verdict::On => {}
+                            Verdict::Turn { early } => circle = circle.turned(early)?,
+                            Verdict::Vote(gain) => self.walk.vote(gain),
+                        }
+                    }
                     self.pulse.add(step.all);
                     if step.due.is_any() {
                         self.show(line, |walk| walk.snapshot(step.due))?;
@@ -362,11 +379,4 @@ macro_rules! gone {
     };
 }
 
-gone!(
-    Broken,
-    CalledOff,
-    FormError,
-    ReduceError,
-    SendError,
-    std::io::Error
-);
+gone!(Broken, CalledOff, FormError, ReduceError, SendError);

@@ -250,6 +250,8 @@ fn what_makes_no_sense_is_refused_before_anything_starts() {
         ("--sync=dist_sync", "did you mean `bsp`"),
         ("--sync=backup:2", "needs more than 2 workers"),
         ("--delay=1ms", "needs workers that are processes"),
+        ("--compress=fp16", "needs workers that are processes"),
+        ("--compress=gzip", "no way to compress"),
         ("--slow=worker7:2x", "numbered from 0"),
         ("--slow=worker1", "worker1:2x"),
     ] {
@@ -266,4 +268,37 @@ fn what_makes_no_sense_is_refused_before_anything_starts() {
         assert_eq!(ran.code, Some(2), "{more}: {}", ran.out);
         assert!(ran.err.contains(words), "{more}: {}", ran.err);
     }
+}
+
+#[test]
+fn a_training_resumes_with_the_compression_it_was_made_with_and_no_other() {
+    let dir = tempfile::tempdir().unwrap();
+    let first = train(
+        dir.path(),
+        "r",
+        &["--spawn=processes", "--compress=topk:5%"],
+    );
+    assert_eq!(first.code, Some(0), "{}", first.err);
+    let other = [
+        "--spawn=processes",
+        "--compress=fp16",
+        "--resume=r",
+        "--steps=200",
+    ];
+    let refused = train(dir.path(), "s", &other);
+    assert_eq!(refused.code, Some(2), "{}", refused.out);
+    assert!(
+        refused.err.contains("--compress topk:5%"),
+        "{}",
+        refused.err
+    );
+    let same = ["--spawn=processes", "--compress=topk:5%", "--resume=r"];
+    let resumed = train(dir.path(), "t", &same);
+    assert_eq!(resumed.code, Some(0), "{}", resumed.err);
+    let reduced = train(
+        dir.path(),
+        "u",
+        &["--spawn=processes", "--sync=allreduce", "--compress=fp16"],
+    );
+    assert!(reduced.err.contains("send whole sums"), "{}", reduced.err);
 }

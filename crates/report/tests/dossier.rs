@@ -56,6 +56,7 @@ fn page(name: &str, count: u64) -> String {
         traces: vec![NodeTrace::of(name, 2, &samples, 1_000)],
         curves: curves(&events, 100),
         workers: workers(&events),
+        course: None,
         marks: vec![(0.5, name.to_owned())],
     };
     let dossier = Dossier {

@@ -9,8 +9,8 @@ use paceline_data::{DataSpec, Options};
 use paceline_kernels::Kernels;
 use paceline_nets::ModelSpec;
 use paceline_train::{
-    Cadence, Cluster, ClusterSession, Evaluation, Goal, ProgressReport, Schedule, Settings, Watch,
-    input_of,
+    Cadence, Cluster, ClusterSession, Compression, Evaluation, Goal, ProgressReport, Schedule,
+    Settings, Watch, input_of,
 };
 
 struct Silent;
@@ -55,6 +55,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             slow: Vec::new(),
             on_worker_loss: None,
             failure_timeout: Cluster::FAILURE_TIMEOUT,
+            compress: Compression::None,
         };
         let mut session = ClusterSession::new(model.into(), data.clone(), settings, cluster)?;
         let found = session.run_on_threads(&mut Silent, &AtomicBool::new(false))?;

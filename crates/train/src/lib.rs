@@ -174,9 +174,9 @@ pub use classic::{
     ParseClassicError, RowsRefused,
 };
 pub use cluster::{
-    Account, Cluster, ClusterOutcome, ClusterSession, Crew, Elsewhere, Fallen, Kill, Meeting,
-    Moment, Notice, ParseKillError, ParseSlowdownError, RunRecord, ServeError, Slowdown,
-    StartMemberError, WorkError, serve, serve_at, work,
+    Account, Cluster, ClusterOutcome, ClusterSession, Compression, Crew, Elsewhere, Fallen, Kill,
+    Meeting, Moment, Notice, ParseCompressionError, ParseKillError, ParseSlowdownError, RunRecord,
+    ServeError, Slowdown, StartMemberError, WorkError, serve, serve_at, work,
 };
 pub use compute::Compute;
 pub use defaults::Defaults;

@@ -3,6 +3,7 @@
 use super::{Dossier, RunPart, plural};
 use crate::chart::{BarRow, Chart, bars};
 use crate::html::Html;
+use crate::iterations::Course;
 use crate::number::{ABSENT, count, duration, percent};
 use crate::page::{Heading, HtmlTable, Section};
 use crate::workers::Worker;
@@ -160,7 +161,11 @@ fn stragglers(dossier: &Dossier<'_>, section: Section) -> Section {
         );
     }
     if dossier.study.is_none() {
-        return section.push(workers(runs[0]));
+        let section = section.push(workers(runs[0]));
+        return match runs[0].shown().and_then(|record| record.course.as_ref()) {
+            Some(course) => section.push(paces(course)).push(stretches(course)),
+            None => section,
+        };
     }
     let mut worst: Vec<(&RunPart, Straggling)> = runs
         .iter()
@@ -268,6 +273,76 @@ fn workers(run: &RunPart) -> HtmlTable {
             waited_for(std::slice::from_ref(worker))
                 .map_or(ABSENT.to_owned(), |whom| whom.to_string()),
         ]);
+    }
+    table
+}
+
+fn paces(course: &Course) -> HtmlTable {
+    let mut table = HtmlTable::new(
+        "How long an iteration took",
+        [
+            Heading::words("worker"),
+            Heading::numbers("iterations"),
+            Heading::numbers("median"),
+            Heading::numbers("99th percentile"),
+            Heading::numbers("slowest"),
+            Heading::numbers("which began at"),
+        ],
+    );
+    for pace in course.paces() {
+        table.row([
+            pace.worker.to_string(),
+            count(pace.iterations),
+            duration(pace.median_s),
+            duration(pace.p99_s),
+            duration(pace.slowest_s),
+            duration(pace.slowest_at_s),
+        ]);
+    }
+    table
+}
+
+/// More workers than this would make a table that nobody reads.
+const MOST_WORKERS: usize = 16;
+
+fn stretches(course: &Course) -> HtmlTable {
+    let caption = format!(
+        "On what the workers spent their time, in stretches of {}",
+        duration(course.length_s())
+    );
+    let mut table = HtmlTable::new(
+        &caption,
+        [
+            Heading::numbers("from"),
+            Heading::words("worker"),
+            Heading::numbers("iterations"),
+            Heading::numbers("computing"),
+            Heading::numbers("waiting"),
+            Heading::words("mostly for"),
+            Heading::numbers("sending"),
+            Heading::numbers("receiving"),
+        ],
+    );
+    let longest = course.stretches().map(|(_, found)| found.len()).max();
+    for place in 0..longest.unwrap_or(0) {
+        let from = course.from_s() + place as f64 * course.length_s();
+        for (worker, found) in course.stretches().take(MOST_WORKERS) {
+            let Some(stretch) = found.get(place).filter(|stretch| stretch.iterations > 0) else {
+                continue;
+            };
+            let [computing, waiting, sending, receiving] = stretch.shares().map(percent);
+            let straggler = stretch.straggler();
+            table.row([
+                duration(from),
+                worker.to_string(),
+                count(stretch.iterations),
+                computing,
+                waiting,
+                straggler.map_or(ABSENT.to_owned(), |other| other.to_string()),
+                sending,
+                receiving,
+            ]);
+        }
     }
     table
 }

@@ -17,6 +17,7 @@ pub use forecast::Forecast;
 pub use origin::{Origin, OwnCost};
 
 use crate::analyze::AnalysisReport;
+use crate::iterations::Course;
 use crate::page::{Page, Script};
 use crate::trace::{Curve, NodeTrace};
 use crate::workers::Worker;
@@ -119,6 +120,8 @@ pub struct RecordPart {
     pub curves: Vec<Curve>,
     /// Who computed and who waited.
     pub workers: Vec<Worker>,
+    /// How the workers' iterations went, where that is shown.
+    pub course: Option<Course>,
     /// What happened when, in seconds.
     pub marks: Vec<(f64, String)>,
 }

@@ -31,6 +31,7 @@ impl Charter {
             ("workers", cluster.workers.to_string()),
             ("servers", cluster.servers.to_string()),
             ("sync", cluster.strategy.to_string()),
+            ("compress", cluster.compress.to_string()),
         ];
         let lines = lines.map(|(name, value)| format!("{name} {value}\n"));
         Self(lines.concat())

@@ -2,6 +2,7 @@
 
 mod account;
 mod charter;
+mod compress;
 mod conductor;
 mod controller;
 mod crew;
@@ -24,6 +25,7 @@ mod update;
 mod worker;
 
 pub use account::Account;
+pub use compress::{Compression, ParseCompressionError};
 pub use crew::{Crew, Elsewhere, Fallen, Kill, Moment, ParseKillError, StartMemberError};
 pub use frames::Meeting;
 pub use ledger::RunRecord;

@@ -7,6 +7,8 @@ use std::time::Duration;
 
 use paceline_sync::{Consistency, OnWorkerLoss, SettingsError, Strategy};
 
+use super::compress::Compression;
+
 /// Who takes part in a training and how they agree.
 #[derive(Clone, Debug)]
 pub struct Cluster {
@@ -22,6 +24,8 @@ pub struct Cluster {
     pub on_worker_loss: Option<OnWorkerLoss>,
     /// A member that says nothing for this long is lost.
     pub failure_timeout: Duration,
+    /// How updates travel to servers that are processes of their own.
+    pub compress: Compression,
 }
 
 impl Cluster {

@@ -7,7 +7,7 @@ pub use opening::{ServeError, serve, serve_at};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use paceline_kernels::AlignedBuffer;
+use paceline_kernels::{AlignedBuffer, Kernels};
 use paceline_nets::Tally;
 use paceline_sync::{
     Action, Clock, Consistency, Coordinator, Doing, Incarnation, LossCause, Message, Receipt,
@@ -19,10 +19,11 @@ use paceline_wire::{
 
 use super::account::Account;
 use super::charter::Charter;
+use super::compress::{Compression, to_half, unpack_dense};
 use super::conductor::{Due, Milestones, PROGRESS_EVERY};
 use super::frames::{
-    AS_SOON_AS_MAY_BE, Caption, MISLED, NOBODY, NOTICE, OTHER_TRAINING, SILENT, TRAILER, WAITS,
-    pack, pack_account, tally, unpack, unpack_accounts,
+    AS_SOON_AS_MAY_BE, Caption, MISLED, NOBODY, NOTICE, OTHER_TRAINING, SILENT, WAITS, pack,
+    pack_account, tally, unpack, unpack_accounts,
 };
 use super::handover::Handover;
 use super::session::ClusterSession;
@@ -93,6 +94,11 @@ struct Server<'a> {
     waits: Vec<Option<(Clock, Instant, bool)>>,
     /// By worker: whether its last update came too late.
     late: Vec<bool>,
+    kernels: Kernels,
+    /// The parameters in half precision, once somebody wants them; and room to
+    /// round them in.
+    halves: Vec<u16>,
+    room: Vec<f32>,
 }
 
 impl<'a> Server<'a> {
@@ -149,6 +155,9 @@ impl<'a> Server<'a> {
             looked_around: now(),
             waits: vec![None; workers],
             late: vec![false; workers],
+            kernels: Kernels::detect(),
+            halves: Vec::new(),
+            room: Vec::new(),
             session,
         }
     }
@@ -346,18 +355,15 @@ impl<'a> Server<'a> {
         let span = self.store.span();
         let arriving = &mut self.arriving[worker];
         match payload {
-            Payload::Dense(values) => {
-                let Some((dense, found)) = values.split_last_chunk::<TRAILER>() else {
+            dense @ (Payload::Dense(_) | Payload::Half(_) | Payload::Sparse { .. }) => {
+                let len = span.dense.len();
+                let Some(found) = unpack_dense(self.kernels, dense, len, &mut arriving.dense)
+                else {
                     return false;
                 };
-                if dense.len() != span.dense.len() {
-                    return false;
-                }
-                arriving.dense.clear();
-                arriving.dense.extend_from_slice(dense);
                 arriving.rows.clear();
                 arriving.cells.clear();
-                arriving.tally = tally(found);
+                arriving.tally = tally(&found);
                 true
             }
             Payload::Rows {
@@ -401,6 +407,7 @@ impl<'a> Server<'a> {
         let was = self.steps();
         let rates = self.rates(was);
         self.store.apply(&[self.arriving[worker].part()], rates);
+        self.halves.clear();
         self.tally.add(found);
         self.counted += 1;
         let due = self.due(was);
@@ -513,6 +520,7 @@ impl<'a> Server<'a> {
             .map(|(_, update)| update.part())
             .collect();
         self.store.apply(&parts, rates);
+        self.halves.clear();
         for (counts, update) in self.counts.iter_mut().zip(&self.updates) {
             if std::mem::take(counts) {
                 self.tally.add(update.tally);
@@ -718,10 +726,14 @@ impl<'a> Server<'a> {
 
     fn post(&mut self, to: Sender, header: &Header, with_parameters: bool) {
         let parameters = Arc::clone(self.store.parameters());
-        let payload = if with_parameters {
-            Payload::Dense(&parameters)
-        } else {
-            Payload::NONE
+        let is_half = self.session.cluster.compress == Compression::Half;
+        if with_parameters && is_half && self.halves.is_empty() {
+            to_half(self.kernels, &parameters, &mut self.halves, &mut self.room);
+        }
+        let payload = match (with_parameters, is_half) {
+            (false, _) => Payload::NONE,
+            (true, false) => Payload::Dense(&parameters),
+            (true, true) => Payload::Half(&self.halves),
         };
         for writer in &mut self.writers {
             let peer = writer.peer();

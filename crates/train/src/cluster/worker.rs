@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use paceline_kernels::AlignedBuffer;
+use paceline_kernels::{AlignedBuffer, Kernels};
 use paceline_model::{Iteration, WorkerId};
 use paceline_nets::Tally;
 use paceline_records::WriteRecordError;
@@ -17,6 +17,7 @@ use paceline_wire::{
 
 use super::account::Account;
 use super::charter::Charter;
+use super::compress::{Compression, Compressor, bytes_of};
 use super::conductor::PROGRESS_EVERY;
 use super::frames::{Meeting, NOBODY, OTHER_TRAINING, pack, pack_account, trailer};
 use super::ledger::Ledger;
@@ -140,9 +141,19 @@ pub fn work(
         ledger: Ledger::open(session.record.as_ref(), worker).map_err(unrecorded)?,
         last: None,
     };
+    // What updates left out outlives a connection, though not the process.
+    let dense = session.model.layout().dense().len();
+    let mut compressor = Compressor::new(session.cluster.compress, dense);
     let mut incarnation = incarnation;
     loop {
-        let mut life = Life::begin(session, worker, incarnation, meeting, &mut books)?;
+        let mut life = Life::begin(
+            session,
+            worker,
+            incarnation,
+            meeting,
+            &mut books,
+            &mut compressor,
+        )?;
         let departure = life.go_on(&mut rounds);
         drop(life);
         books.settle();
@@ -192,6 +203,10 @@ struct Life<'a> {
     update: Update,
     staged: Vec<f32>,
     books: &'a mut Books,
+    compressor: &'a mut Compressor,
+    /// Whether parameters come in half precision.
+    is_half: bool,
+    kernels: Kernels,
     since: Stopwatch,
     told: Duration,
     ended: Arc<AtomicBool>,
@@ -205,6 +220,7 @@ impl<'a> Life<'a> {
         incarnation: u32,
         meeting: &Meeting,
         books: &'a mut Books,
+        compressor: &'a mut Compressor,
     ) -> Result<Self, WorkError> {
         let layout = session.model.layout();
         let count = meeting.servers.len();
@@ -241,6 +257,9 @@ impl<'a> Life<'a> {
             update: Update::none(layout),
             staged: Vec::new(),
             books,
+            compressor,
+            is_half: session.cluster.compress == Compression::Half,
+            kernels: Kernels::detect(),
             since: Stopwatch::starting_at(Duration::ZERO),
             told: Duration::ZERO,
             ended,
@@ -361,8 +380,19 @@ impl<'a> Life<'a> {
                     continue;
                 }
                 let own = &mut self.parameters[self.spans[server].flat()];
-                row.received_bytes += 4 * own.len() as u64;
-                self.readers[server].receive_into(Kind::Parameters, own, Deadline::NEVER)?;
+                if self.is_half {
+                    let frame = self.readers[server].receive(Deadline::NEVER)?;
+                    match frame.payload() {
+                        Ok(Payload::Half(halves)) if halves.len() == own.len() => {
+                            self.kernels.from_half(halves, own);
+                        }
+                        _ => return Err(Broken),
+                    }
+                    row.received_bytes += 2 * own.len() as u64;
+                } else {
+                    self.readers[server].receive_into(Kind::Parameters, own, Deadline::NEVER)?;
+                    row.received_bytes += 4 * own.len() as u64;
+                }
                 row.waiting += arrived.saturating_duration_since(*since);
                 if server == 0 && header.sender != NOBODY {
                     row.waited_for = Some(WorkerId(header.sender));
@@ -378,20 +408,22 @@ impl<'a> Life<'a> {
     /// Hands over the update; says in how many bytes.
     fn push(&mut self, clock: Clock, tally: Tally) -> Result<u64, Broken> {
         let found = trailer(tally);
+        self.compressor.take(&mut self.update.dense);
         let mut bytes = 0;
         for server in 0..self.readers.len() {
             let span = &self.spans[server];
             let part = self.update.within(span);
-            self.staged.clear();
-            self.staged.extend_from_slice(part.dense);
-            self.staged.extend_from_slice(&found);
+            let range = span.dense.clone();
+            let dense = self
+                .compressor
+                .part(range, part.dense, &found, &mut self.staged);
             let rows_follow = !part.rows.is_empty();
             let last = Flags::LAST.and(Flags::REPLY);
             let header = Header::new(Kind::Push).clock(clock.0).sender(self.worker);
             let flags = if rows_follow { Flags::NONE } else { last };
-            bytes += 4 * (self.staged.len() + part.rows.len() + part.cells.len()) as u64;
+            bytes += bytes_of(dense) + 4 * (part.rows.len() + part.cells.len()) as u64;
             let mut writer = lock(&self.writers[server]);
-            writer.send(&header.flags(flags), Payload::Dense(&self.staged))?;
+            writer.send(&header.flags(flags), dense)?;
             if rows_follow {
                 let rows = Payload::Rows {
                     width: u32::try_from(span.stride).expect("a row has few cells"),

@@ -1,5 +1,6 @@
 //! Several workers, on data with a known answer.
 
+mod compress;
 mod hosts;
 mod processes;
 mod reduce;

@@ -30,6 +30,7 @@ pub(crate) struct Plan {
     pub(crate) servers: u32,
     pub(crate) steps: u64,
     pub(crate) slow: &'static str,
+    pub(crate) compress: &'static str,
     pub(crate) policy: &'static str,
     /// The time-out for failures, in seconds.
     pub(crate) timeout: u64,
@@ -43,6 +44,7 @@ pub(crate) const PLAN: Plan = Plan {
     servers: 1,
     steps: 60,
     slow: "",
+    compress: "none",
     policy: "replace",
     timeout: 5,
 };
@@ -50,7 +52,7 @@ pub(crate) const PLAN: Plan = Plan {
 impl Plan {
     fn words(&self) -> String {
         format!(
-            "{} {} {} {} {} {} {} {} {}",
+            "{} {} {} {} {} {} {} {} {} {}",
             self.data,
             self.optimizer,
             self.sync,
@@ -59,6 +61,7 @@ impl Plan {
             self.steps,
             self.policy,
             self.timeout,
+            self.compress,
             self.slow
         )
     }
@@ -68,6 +71,7 @@ impl Plan {
             slow: self.slow.parse().into_iter().collect(),
             on_worker_loss: Some(self.policy.parse().expect("a policy")),
             failure_timeout: Duration::from_secs(self.timeout),
+            compress: self.compress.parse().expect("a compression"),
             ..cluster(self.workers, self.servers, self.sync)
         }
     }
@@ -136,6 +140,7 @@ fn member() {
         steps,
         policy,
         timeout,
+        compress,
         slow,
     ] = words[..]
     else {
@@ -152,6 +157,7 @@ fn member() {
         slow: keep(slow),
         policy: keep(policy),
         timeout: timeout.parse().unwrap(),
+        compress: keep(compress),
     };
     let mut token = String::new();
     std::io::stdin().read_line(&mut token).unwrap();

@@ -8,8 +8,8 @@ use paceline_data::{DataSpec, Options, Split};
 use paceline_kernels::Kernels;
 use paceline_nets::{Mlp, Model, ModelSpec};
 use paceline_train::{
-    Cadence, Cluster, ClusterOutcome, ClusterSession, Evaluation, Goal, ProgressReport, Schedule,
-    Session, Settings, Watch, input_of,
+    Cadence, Cluster, ClusterOutcome, ClusterSession, Compression, Evaluation, Goal,
+    ProgressReport, Schedule, Session, Settings, Watch, input_of,
 };
 
 /// Remembers the evaluations.
@@ -85,6 +85,7 @@ pub(crate) fn cluster(workers: u32, servers: u32, sync: &str) -> Cluster {
         slow: Vec::new(),
         on_worker_loss: None,
         failure_timeout: Cluster::FAILURE_TIMEOUT,
+        compress: Compression::None,
     }
 }
 

@@ -55,6 +55,7 @@ fn part(run: &Run, detail: Option<Detail>) -> Result<RecordPart, ReadTableError>
         }),
         curves: detail.map_or_else(Vec::new, |detail| curves(&events, detail.curve_points)),
         workers: workers(&events),
+        course: None,
         marks: marks(&events),
     })
 }

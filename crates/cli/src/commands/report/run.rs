@@ -6,9 +6,13 @@ use anyhow::anyhow;
 use paceline_model::Verdict;
 use paceline_records::{Run, State};
 use paceline_report::dossier::{Dossier, Origin, RunPart, Standing};
+use paceline_report::iterations::Course;
 use paceline_report::number::{bytes, significant};
 use paceline_report::trace::Detail;
 use serde_json::{Value, json};
+
+/// Into so many stretches the iterations of workers are summed up.
+const STRETCHES: usize = 12;
 
 pub(super) fn page(
     run: &Run,
@@ -25,7 +29,13 @@ pub(super) fn page(
     let manifest = run.manifest();
     let metrics = 4;
     let nodes = manifest.start.machines.len();
-    let opened = record::open(run, Some(Detail::for_runs(1, nodes, metrics)));
+    let mut opened = record::open(run, Some(Detail::for_runs(1, nodes, metrics)));
+    if let Ok(part) = &mut opened.part {
+        let mut course = Course::new(STRETCHES);
+        run.each_iteration(|worker, row| course.add(worker, &row))
+            .map_err(Failure::record)?;
+        part.course = (!course.is_empty()).then_some(course);
+    }
     let start = &manifest.start;
     let name = start.name.clone().unwrap_or_else(|| start.id.to_string());
     let end = manifest.end.as_ref();

@@ -4,7 +4,7 @@ use crate::failure::Failure;
 use crate::quantity;
 use clap::ValueEnum;
 use paceline_sync::{OnWorkerLoss, Strategy};
-use paceline_train::{Cluster, Kill, Meeting, Slowdown};
+use paceline_train::{Cluster, Compression, Kill, Meeting, Slowdown};
 use paceline_wire::{Address, Impairment, Role, Security, Token};
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
@@ -55,6 +55,10 @@ pub(crate) struct ClusterArgs {
     /// Bytes that a connection between processes carries in a second, such as 100MB
     #[arg(long, value_name = "BYTES", requires = "workers", value_parser = quantity::bytes)]
     pub(super) bandwidth: Option<u64>,
+    /// How updates travel between processes: none, fp16, or topk:1% for the largest hundredth of
+    /// each [default: none]
+    #[arg(long, value_name = "HOW", requires = "workers")]
+    pub(super) compress: Option<Compression>,
     /// Kill a process, such as worker2@10s or server0@step100; may be repeated
     #[arg(long, value_name = "MEMBER@MOMENT", requires = "workers")]
     pub(super) kill: Vec<Kill>,
@@ -88,6 +92,7 @@ impl ClusterArgs {
             slow: self.slow.clone(),
             on_worker_loss: self.on_worker_loss,
             failure_timeout: self.failure_timeout.unwrap_or(Cluster::FAILURE_TIMEOUT),
+            compress: self.compress.unwrap_or_default(),
         };
         cluster.rules().map_err(Failure::user)?;
         if let Some(slow) = self.slow.iter().find(|slow| slow.worker >= workers.get()) {
@@ -107,6 +112,7 @@ impl ClusterArgs {
             let given = [
                 ("--delay", self.delay.is_some()),
                 ("--bandwidth", self.bandwidth.is_some()),
+                ("--compress", cluster.compress != Compression::None),
                 ("--kill", !self.kill.is_empty()),
                 ("--on-worker-loss", self.on_worker_loss.is_some()),
                 ("--failure-timeout", self.failure_timeout.is_some()),
@@ -162,6 +168,12 @@ impl ClusterArgs {
             return wrong(format!(
                 "--kill {kill}: workers that sum among themselves have no servers"
             ));
+        }
+        if let Some(how) = self.compress.filter(|how| *how != Compression::None) {
+            return Err(Failure::user(anyhow::anyhow!(
+                "--compress {how}: workers that sum among themselves send whole sums"
+            ))
+            .hint("--sync bsp computes the same with a server, which takes compressed updates"));
         }
         if self.on_worker_loss == Some(OnWorkerLoss::Continue) {
             return Err(Failure::user(anyhow::anyhow!(
@@ -287,11 +299,12 @@ impl Plan {
     }
 
     /// What a checkpoint says of the cluster it was made by.
-    pub(super) fn words(&self) -> [(&'static str, String); 3] {
+    pub(super) fn words(&self) -> [(&'static str, String); 4] {
         [
             ("workers", self.cluster.workers.to_string()),
             ("servers", self.cluster.servers.to_string()),
             ("sync", self.cluster.strategy.to_string()),
+            ("compress", self.cluster.compress.to_string()),
         ]
     }
 }

@@ -34,7 +34,7 @@ pub(super) enum Opened {
     /// With one worker.
     Single(Box<Session>),
     /// With several.
-    Several(Box<ClusterSession>, Plan),
+    Several(Box<ClusterSession>, Box<Plan>),
 }
 
 impl Job {
@@ -123,7 +123,7 @@ impl Job {
                 Some(plan) => {
                     let cluster = plan.cluster.clone();
                     ClusterSession::new(model, split, self.settings, cluster)
-                        .map(|session| Opened::Several(Box::new(session), plan))
+                        .map(|session| Opened::Several(Box::new(session), Box::new(plan)))
                         .map_err(Failure::user)
                 }
             };
@@ -143,7 +143,7 @@ impl Job {
             Some(plan) => {
                 let cluster = plan.cluster.clone();
                 ClusterSession::resume(model, split, self.settings, cluster, checkpoint)
-                    .map(|session| Opened::Several(Box::new(session), plan))
+                    .map(|session| Opened::Several(Box::new(session), Box::new(plan)))
                     .map_err(Failure::user)
             }
         }

@@ -109,7 +109,7 @@ impl Joining {
         };
         Ok(Self {
             session,
-            plan,
+            plan: *plan,
             meeting,
         })
     }

@@ -73,6 +73,7 @@ pub(crate) const OPTIONS: &[&str] = &[
     "failure_timeout",
     "delay",
     "bandwidth",
+    "compress",
     "kill",
 ];
 

@@ -322,6 +322,9 @@ pub enum Payload<'a> {
     Bytes(&'a [u8]),
     /// Consecutive numbers.
     Dense(&'a [f32]),
+    /// Consecutive numbers from two places, which arrive as
+    /// [`Payload::Dense`].
+    Joined(&'a [f32], &'a [f32]),
     /// Consecutive half-precision numbers, as their bits.
     Half(&'a [u16]),
     /// Whole rows of a matrix.
@@ -379,7 +382,7 @@ impl<'a> Payload<'a> {
     pub fn encoding(&self) -> Encoding {
         match self {
             Self::Bytes(_) => Encoding::Bytes,
-            Self::Dense(_) => Encoding::Dense,
+            Self::Dense(_) | Self::Joined(..) => Encoding::Dense,
             Self::Half(_) => Encoding::Half,
             Self::Rows { .. } => Encoding::Rows,
             Self::Sparse { .. } => Encoding::Sparse,
@@ -391,6 +394,7 @@ impl<'a> Payload<'a> {
         let (prefix, slices): (Option<[u32; 2]>, [&'a [u8]; 2]) = match self {
             Self::Bytes(bytes) => (None, [bytes, &[]]),
             Self::Dense(values) => (None, [cast_slice(values), &[]]),
+            Self::Joined(first, second) => (None, [cast_slice(first), cast_slice(second)]),
             Self::Half(values) => (None, [cast_slice(values), &[]]),
             Self::Rows {
                 width,

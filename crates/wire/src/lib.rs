@@ -87,7 +87,7 @@ pub use handshake::{HandshakeError, PROTOCOL_VERSION};
 pub use impairment::Impairment;
 pub use listener::{AcceptError, BindError, Listener};
 pub use member::{Member, Role};
-pub use read_half::{Frame, ReadHalf, ReceiveError, wait_any};
+pub use read_half::{Frame, Held, ReadHalf, ReceiveError, wait_any};
 pub use refusals::{Cause, FirstRefusal, Refusals};
 pub use settings::{Credentials, Security, Settings};
 pub use thread_group::{ThreadGroup, ThreadLost};

@@ -13,7 +13,7 @@ use crate::frame::{
     Travel,
 };
 use crate::member::Member;
-use crate::shared_memory::{Announcement, Inbox};
+use crate::shared_memory::{Announcement, Inbox, Lease};
 use crate::socket::{self, Ready};
 use crate::stream::{Patience, Stream, WaitError};
 use crate::traffic::{Counters, Traffic};
@@ -38,6 +38,9 @@ pub struct ReadHalf {
     body: Vec<u32>,
     /// Where the peer lays large payloads.
     inbox: Option<Inbox>,
+    /// The payload of the frame that is arriving, or of the last, if it lies
+    /// there.
+    lease: Option<Lease>,
     /// Whether the last attempt found nothing more to read.
     drained: bool,
     broken: bool,
@@ -122,14 +125,44 @@ impl<'a> Frame<'a> {
     }
 }
 
+/// A frame that was taken out of its connection; see [`ReadHalf::hold`].
+#[derive(Debug, Default)]
+pub struct Held {
+    decoded: Option<Decoded>,
+    body: Vec<u32>,
+    lease: Option<Lease>,
+}
+
+impl Held {
+    /// The frame; none if nothing is held.
+    pub fn frame(&self) -> Option<Frame<'_>> {
+        let decoded = self.decoded?;
+        Some(Frame {
+            header: decoded.header,
+            encoding: decoded.encoding,
+            words: match &self.lease {
+                Some(lease) => lease.words(),
+                None => &self.body,
+            },
+            length: decoded.length as usize,
+        })
+    }
+
+    /// Lets go of the frame; its memory is kept for the next.
+    pub fn release(&mut self) {
+        self.decoded = None;
+        self.lease = None;
+    }
+}
+
 /// A frame whose header has arrived.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Arriving {
     pub(crate) decoded: Decoded,
     /// Bytes of the payload that have arrived.
     pub(crate) filled: usize,
-    /// Where the payload lies in shared memory, if it does.
-    pub(crate) place: Option<u64>,
+    /// Whether the payload lies in shared memory.
+    pub(crate) is_shared: bool,
 }
 
 impl Arriving {
@@ -156,6 +189,7 @@ impl ReadHalf {
             last: None,
             body: Vec::new(),
             inbox: None,
+            lease: None,
             drained: false,
             broken: false,
         }
@@ -254,10 +288,8 @@ impl ReadHalf {
         let arriving = self.wait_for_header(&mut patience, deadline)?;
         let bytes: &mut [u8] = cast_slice_mut(values);
         self.check_due(&arriving, kind, bytes.len())?;
-        if let (Some(place), Some(inbox)) = (arriving.place, &self.inbox) {
-            let words = inbox.words(place, bytes.len());
-            bytes.copy_from_slice(cast_slice(words.expect("its place was checked")));
-            inbox.release(place, bytes.len());
+        if let Some(lease) = self.lease.take() {
+            bytes.copy_from_slice(cast_slice(lease.words()));
         }
         let mut filled = arriving.filled;
         while !self.fill(bytes, &mut filled)? {
@@ -280,7 +312,7 @@ impl ReadHalf {
         if decoded.header.kind == due
             && decoded.encoding == Encoding::Dense
             && arriving.length() == due_bytes
-            && (arriving.filled == 0 || arriving.place.is_some())
+            && (arriving.filled == 0 || arriving.is_shared)
         {
             return Ok(());
         }
@@ -310,7 +342,7 @@ impl ReadHalf {
         let Some(mut arriving) = self.advance_header()? else {
             return Ok(false);
         };
-        if arriving.place.is_some() {
+        if arriving.is_shared {
             return Ok(true);
         }
         let length = arriving.length();
@@ -340,9 +372,9 @@ impl ReadHalf {
     /// updates of all workers where they lie, in the order of the workers.
     pub fn last_frame(&self) -> Option<Frame<'_>> {
         let last = self.last?;
-        let words = match (last.place, &self.inbox) {
-            (Some(place), Some(inbox)) => inbox.words(place, last.length())?,
-            _ => &self.body,
+        let words = match &self.lease {
+            Some(lease) => lease.words(),
+            None => &self.body,
         };
         Some(Frame {
             header: last.decoded.header,
@@ -350,6 +382,22 @@ impl ReadHalf {
             words,
             length: last.length(),
         })
+    }
+
+    /// Takes the last frame out of the half, which gets the memory of the one
+    /// held before; says whether there was one. A server that needs the updates
+    /// of all workers at once holds each where it arrived, and the connection
+    /// goes on.
+    pub fn hold(&mut self, held: &mut Held) -> bool {
+        let Some(last) = self.last.take() else {
+            return false;
+        };
+        held.decoded = Some(last.decoded);
+        held.lease = self.lease.take();
+        if held.lease.is_none() {
+            std::mem::swap(&mut held.body, &mut self.body);
+        }
+        true
     }
 
     pub(crate) fn finish_frame(&mut self) {
@@ -417,14 +465,16 @@ impl ReadHalf {
         }
         if let Some(place) = place {
             let inbox = self.inbox.as_ref();
-            if inbox.is_none_or(|inbox| inbox.words(place, length as usize).is_none()) {
+            self.lease = inbox.and_then(|inbox| inbox.take(place, length as usize));
+            if self.lease.is_none() {
                 return Err(self.give_up(ReceiveError::Misplaced { length, place }));
             }
         }
+        let is_shared = place.is_some();
         let arriving = Arriving {
             decoded,
-            filled: if place.is_some() { length as usize } else { 0 },
-            place,
+            filled: if is_shared { length as usize } else { 0 },
+            is_shared,
         };
         self.current = Some(arriving);
         Ok(Some(arriving))
@@ -440,11 +490,8 @@ impl ReadHalf {
 
     /// The last frame is not needed any more.
     fn forget_last(&mut self) {
-        let last = self.last.take();
-        let place = last.and_then(|last| Some((last.place?, last.length())));
-        if let (Some((place, length)), Some(inbox)) = (place, &self.inbox) {
-            inbox.release(place, length);
-        }
+        self.last = None;
+        self.lease = None;
     }
 
     /// Fills `bytes` from `filled` on with what there is of the payload; says

@@ -18,11 +18,12 @@
     reason = "memory shared with another process has no safe name"
 )]
 
+use std::collections::VecDeque;
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::fd::AsRawFd;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::frame::{HEADER_BYTES, Header, Kind};
 use memmap2::MmapRaw;
@@ -190,7 +191,40 @@ impl Outbox {
 
 /// The receiver's end of a ring.
 #[derive(Clone, Debug)]
-pub(crate) struct Inbox(Arc<Ring>);
+pub(crate) struct Inbox {
+    ring: Arc<Ring>,
+    /// Where each payload that has been taken ends, and whether it has been
+    /// released: they are released in any order, but the sender may use the
+    /// memory again only from the oldest on.
+    taken: Arc<Mutex<VecDeque<(u64, bool)>>>,
+}
+
+/// A payload in the ring; dropping it lets the sender use its memory again.
+#[derive(Debug)]
+pub(crate) struct Lease {
+    inbox: Inbox,
+    position: u64,
+    length: usize,
+}
+
+impl Lease {
+    /// The payload's words.
+    pub(crate) fn words(&self) -> &[u32] {
+        let words = self.inbox.words(self.position, self.length);
+        words.expect("its place was checked when it was taken")
+    }
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        self.inbox.release(end_of(self.position, self.length));
+    }
+}
+
+/// Where the memory of a payload ends.
+fn end_of(position: u64, length: usize) -> u64 {
+    position + length.next_multiple_of(LINE) as u64
+}
 
 impl Inbox {
     /// Opens the ring that a peer announced.
@@ -210,24 +244,48 @@ impl Inbox {
         }
         let ring = Ring::map(&file, size)?;
         ring.number(FOUND_AT).store(1, Ordering::Release);
-        Ok(Self(Arc::new(ring)))
+        Ok(Self {
+            ring: Arc::new(ring),
+            taken: Arc::default(),
+        })
     }
 
-    /// The payload of `length` bytes at `position`, in whole words; none if no
-    /// payload can lie there.
-    pub(crate) fn words(&self, position: u64, length: usize) -> Option<&[u32]> {
-        let place = self.0.place(position, length.next_multiple_of(4))?;
+    /// The payload of `length` bytes at `position`; none if no payload can lie
+    /// there.
+    pub(crate) fn take(&self, position: u64, length: usize) -> Option<Lease> {
+        self.words(position, length)?;
+        self.taken().push_back((end_of(position, length), false));
+        Some(Lease {
+            inbox: self.clone(),
+            position,
+            length,
+        })
+    }
+
+    fn words(&self, position: u64, length: usize) -> Option<&[u32]> {
+        let place = self.ring.place(position, length.next_multiple_of(4))?;
         // SAFETY: the words lie within the mapping, on a cache line. The sender
         // does not write there before `release` says that they are read, and
         // any bits are numbers.
         Some(unsafe { std::slice::from_raw_parts(place.cast(), length.div_ceil(4)) })
     }
 
-    /// The payload of `length` bytes at `position` is not needed any more, nor
-    /// are those before it.
-    pub(crate) fn release(&self, position: u64, length: usize) {
-        let end = position + length.next_multiple_of(LINE) as u64;
-        self.0.number(READ_AT).store(end, Ordering::Release);
+    fn release(&self, end: u64) {
+        let mut taken = self.taken();
+        if let Some(own) = taken.iter_mut().find(|own| **own == (end, false)) {
+            own.1 = true;
+        }
+        let mut read = None;
+        while let Some((end, _)) = taken.pop_front_if(|(_, is_released)| *is_released) {
+            read = Some(end);
+        }
+        if let Some(read) = read {
+            self.ring.number(READ_AT).store(read, Ordering::Release);
+        }
+    }
+
+    fn taken(&self) -> MutexGuard<'_, VecDeque<(u64, bool)>> {
+        self.taken.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -241,9 +299,8 @@ mod tests {
         (outbox, inbox)
     }
 
-    fn bytes(inbox: &Inbox, position: u64, length: usize) -> Vec<u8> {
-        let words = inbox.words(position, length).unwrap();
-        bytemuck::cast_slice::<u32, u8>(words)[..length].to_vec()
+    fn bytes(lease: &Lease) -> Vec<u8> {
+        bytemuck::cast_slice::<u32, u8>(lease.words())[..lease.length].to_vec()
     }
 
     #[test]
@@ -254,9 +311,27 @@ mod tests {
             let payload: Vec<u8> = (0..length).map(|at| (at * 31 + round) as u8).collect();
             let (front, back) = payload.split_at(length / 3);
             let position = outbox.lay(&[front, back]).expect("the ring is empty");
-            assert_eq!(bytes(&inbox, position, length), payload);
-            inbox.release(position, length);
+            let lease = inbox.take(position, length).unwrap();
+            assert_eq!(bytes(&lease), payload);
         }
+    }
+
+    #[test]
+    fn memory_is_used_again_from_the_oldest_payload_on() {
+        let (mut outbox, inbox) = ends(LEAST_RING / PAYLOADS);
+        let payload = vec![7; LEAST_RING / PAYLOADS];
+        let mut leases: Vec<Lease> = (0..PAYLOADS)
+            .map(|_| {
+                let position = outbox.lay(&[&payload]).expect("there is room");
+                inbox.take(position, payload.len()).unwrap()
+            })
+            .collect();
+        drop(leases.remove(1));
+        assert_eq!(outbox.lay(&[&payload]), None, "the first is still read");
+        drop(leases.remove(0));
+        assert!(outbox.lay(&[&payload]).is_some());
+        assert!(outbox.lay(&[&payload]).is_some());
+        assert_eq!(outbox.lay(&[&payload]), None);
     }
 
     #[test]
@@ -268,7 +343,7 @@ mod tests {
             .collect();
         assert_eq!(outbox.lay(&[&payload]), None);
         assert_eq!(outbox.lay(&[&[1]]), None);
-        inbox.release(positions[0], payload.len());
+        drop(inbox.take(positions[0], payload.len()).unwrap());
         assert!(outbox.lay(&[&payload]).is_some());
         assert_eq!(outbox.lay(&[&payload]), None);
     }
@@ -304,9 +379,9 @@ mod tests {
     #[test]
     fn a_place_outside_the_ring_is_none() {
         let (_outbox, inbox) = ends(1);
-        assert!(inbox.words(1, 4).is_none());
-        assert!(inbox.words(0, LEAST_RING + 4).is_none());
-        assert!(inbox.words((LEAST_RING - LINE) as u64, 2 * LINE).is_none());
-        assert!(inbox.words((LEAST_RING - LINE) as u64, LINE).is_some());
+        assert!(inbox.take(1, 4).is_none());
+        assert!(inbox.take(0, LEAST_RING + 4).is_none());
+        assert!(inbox.take((LEAST_RING - LINE) as u64, 2 * LINE).is_none());
+        assert!(inbox.take((LEAST_RING - LINE) as u64, LINE).is_some());
     }
 }

@@ -6,8 +6,8 @@ use crate::support::{
     worker,
 };
 use paceline_wire::{
-    Address, Connection, Deadline, Flags, Header, Impairment, Kind, Payload, ReceiveError, Role,
-    SendError, Settings, connect, wait_any,
+    Address, Connection, Deadline, Flags, Header, Held, Impairment, Kind, Payload, ReceiveError,
+    Role, SendError, Settings, connect, wait_any,
 };
 use proptest::prelude::*;
 use std::io::Read;
@@ -187,6 +187,37 @@ fn the_last_frame_stays_until_the_next_begins() {
     a.send(&header, Payload::Dense(&[0.0])).unwrap();
     reader.receive_into(Kind::Push, &mut [0.0], soon()).unwrap();
     assert!(reader.last_frame().is_none());
+}
+
+#[test]
+fn a_frame_that_is_held_stays_while_others_arrive() {
+    for count in [10, LARGE / 8] {
+        let (a, b) = pair(&Settings::default());
+        let (_kept, mut writer) = a.split();
+        let (mut reader, _keeps) = b.split();
+        let sent: Vec<Vec<f32>> = (0..6).map(|seed| numbers(count, seed)).collect();
+        let mut held = [Held::default(), Held::default()];
+        assert!(!reader.hold(&mut held[0]), "nothing has arrived");
+        for (number, values) in sent.iter().enumerate() {
+            let header = Header::new(Kind::Push).clock(number as u64);
+            let (first, second) = values.split_at(count / 3);
+            writer
+                .post(&header, Payload::Joined(first, second))
+                .unwrap();
+            while reader.try_receive().unwrap().is_none() {
+                writer.drain().unwrap();
+            }
+            assert!(reader.hold(&mut held[number % 2]));
+            assert!(reader.last_frame().is_none());
+            if number > 0 {
+                let before = held[(number - 1) % 2].frame().unwrap();
+                assert_eq!(before.header.clock, number as u64 - 1);
+                assert_eq!(before.payload().unwrap(), Payload::Dense(&sent[number - 1]));
+            }
+        }
+        held[0].release();
+        assert!(held[0].frame().is_none());
+    }
 }
 
 #[test]

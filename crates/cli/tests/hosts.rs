@@ -5,7 +5,7 @@ mod support;
 
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
-use support::members::{BLOBS, Talking, Trainer, address, bits, child_member};
+use support::members::{BLOBS, Talking, Trainer, address, bits, process};
 use support::{paceline, run, signal};
 
 /// A training of 300 steps. Frames that travel for 3 ms make it last long
@@ -93,6 +93,65 @@ fn members_that_are_killed_and_started_again_by_hand_end_with_the_same_bits() {
 }
 
 #[test]
+fn a_trainer_that_died_is_followed_by_another_and_the_members_stay() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    // The members are where none of the trainer's files are but the token.
+    let elsewhere = dir.join("elsewhere");
+    std::fs::create_dir(&elsewhere).unwrap();
+    let at = format!("--at={}", address(7106));
+    let hosts = [
+        SLOWLY,
+        "--spawn=hosts",
+        &at,
+        "--token-file=token",
+        "--wait=60s",
+        "--checkpoint-every=10",
+    ];
+    let command = paceline(dir, words(&[&hosts[..], &["--out=first"]].concat()));
+    let mut trainer = Trainer::start(command, 3);
+    std::fs::copy(dir.join("token"), elsewhere.join("token")).unwrap();
+    let mut members =
+        ["server 0", "worker 0", "worker 1"].map(|member| trainer.member(&elsewhere, member));
+    // The checkpoint of one evaluation is written before the next begins.
+    trainer.talk.until("epoch");
+    trainer.talk.until("epoch");
+    signal(process(dir, &["trainer"]), "KILL");
+    assert_ne!(trainer.talk.end().0, Some(0), "it was killed on the way");
+
+    let more = ["--resume=first", "--out=second"];
+    let ran = run(dir, words(&[&hosts[..], &more].concat()));
+    assert_eq!(ran.code, Some(0), "{}{}", ran.out, ran.err);
+    for member in &mut members {
+        assert_eq!(member.end().0, Some(0), "{}", member.complaints());
+    }
+    assert!(bits(&dir.join("second")) == calm(dir));
+}
+
+#[test]
+fn a_server_listens_exactly_where_it_is_told() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    let at = address(7107);
+    let (host, port) = at.rsplit_once(':').unwrap();
+    let reached = format!("--at=tcp://localhost:{port}");
+    let hosts = ["--spawn=hosts", &reached, "--token-file=token", "--wait=1s"];
+    let command = paceline(dir, words(&[&hosts[..], &["--out=r"]].concat()));
+    let mut trainer = Trainer::start(command, 3);
+    let bound = trainer.command_for(dir, "server 0", |line| format!("{line} --bind={at}"));
+    let mut server = Talking::start(bound);
+    server.until(&format!("listens at {host}:{port}"));
+    // It listens exactly where it was told, and thus not at localhost.
+    assert_eq!(trainer.talk.end().0, Some(3));
+    let complaints = trainer.talk.complaints();
+    assert!(
+        complaints.contains("missing after 1 s: server 0 at tcp://localhost"),
+        "{complaints}"
+    );
+    assert_eq!(server.end().0, Some(3), "no trainer came");
+}
+
+#[test]
 fn a_trainer_that_gives_up_on_a_lost_worker_says_which() {
     let dir = tempfile::tempdir().unwrap();
     let dir = dir.path();
@@ -155,7 +214,7 @@ fn stopped(dir: &Path, policy: &str) -> (Talking, u32) {
     ];
     let mut trainer = Talking::start(paceline(dir, words(&more)));
     trainer.until("epoch");
-    let pid = child_member(dir, "worker", "1");
+    let pid = process(dir, &["worker", "--rank", "1"]);
     signal(pid, "STOP");
     (trainer, pid)
 }

@@ -169,21 +169,22 @@ impl Trainer {
     }
 }
 
-/// The process of a member that a trainer in `dir` started.
+/// The process in `dir` whose command line has these words after the program's
+/// name.
 #[track_caller]
-pub(crate) fn child_member(dir: &Path, role: &str, rank: &str) -> u32 {
+pub(crate) fn process(dir: &Path, begins: &[&str]) -> u32 {
     let dir = dir.canonicalize().expect("the test's directory");
     for entry in std::fs::read_dir("/proc").expect("Linux").flatten() {
         let process = entry.path();
         let words = std::fs::read(process.join("cmdline")).unwrap_or_default();
-        let words: Vec<&[u8]> = words.split(|byte| *byte == 0).collect();
-        let is_member = words.get(1) == Some(&role.as_bytes())
-            && words.get(2) == Some(&b"--rank".as_slice())
-            && words.get(3) == Some(&rank.as_bytes());
-        if is_member && std::fs::read_link(process.join("cwd")).is_ok_and(|cwd| cwd == dir) {
+        let mut words = words.split(|byte| *byte == 0).skip(1);
+        let is_meant = begins
+            .iter()
+            .all(|word| words.next() == Some(word.as_bytes()));
+        if is_meant && std::fs::read_link(process.join("cwd")).is_ok_and(|cwd| cwd == dir) {
             let name = entry.file_name();
             return name.to_string_lossy().parse().expect("a process number");
         }
     }
-    panic!("no {role} {rank} runs in {}", dir.display());
+    panic!("no {begins:?} runs in {}", dir.display());
 }

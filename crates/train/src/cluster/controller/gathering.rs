@@ -215,7 +215,8 @@ impl Controller<'_> {
     ) -> Result<(), TrainError> {
         conductor.watch.noticed(&Notice::ServerLost {
             server,
-            words: "its connection broke; start it again".to_owned(),
+            words: "its connection broke; start it again, unless only the network failed"
+                .to_owned(),
         });
         self.heard_at[server] = None;
         self.roll.server_went(server, now());

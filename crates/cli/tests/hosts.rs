@@ -152,6 +152,43 @@ fn a_server_listens_exactly_where_it_is_told() {
 }
 
 #[test]
+fn workers_without_a_server_that_are_killed_and_started_again_end_with_the_same_bits() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    let at = format!("--at={}", address(7108));
+    let hosts = [
+        SLOWLY,
+        "--sync=allreduce",
+        "--spawn=hosts",
+        &at,
+        "--token-file=token",
+        "--tls",
+        "--wait=60s",
+        "--out=r",
+    ];
+    let mut trainer = Trainer::start(paceline(dir, words(&hosts)), 2);
+    let mut workers = ["worker 0", "worker 1"].map(|member| trainer.member(dir, member));
+    for rank in [1, 0] {
+        trainer.talk.until("epoch");
+        workers[rank].signal("KILL");
+        assert_eq!(workers[rank].end().1, Some(9), "it was killed on the way");
+        let member = format!("worker {rank}");
+        trainer.talk.until(&format!("{member} is lost"));
+        trainer.talk.until(&format!("missing: {member}"));
+        workers[rank] = trainer.member(dir, &member);
+        trainer.talk.until("go on together from step");
+    }
+    let ended = trainer.talk.end();
+    assert_eq!(ended.0, Some(0), "{}", trainer.talk.complaints());
+    for member in &mut workers {
+        assert_eq!(member.end().0, Some(0), "{}", member.complaints());
+        assert!(member.said.contains("the training has ended"));
+    }
+    // Two workers' sums have the bits of a server's.
+    assert!(bits(&dir.join("r")) == calm(dir));
+}
+
+#[test]
 fn a_trainer_that_gives_up_on_a_lost_worker_says_which() {
     let dir = tempfile::tempdir().unwrap();
     let dir = dir.path();

@@ -560,19 +560,18 @@ impl Watch for Disturbing<'_> {
     }
 }
 
-#[test]
-fn strangers_do_not_disturb_a_training() {
-    let dir = tempfile::tempdir().unwrap();
+fn disturbed_by_strangers(plan: &Plan) {
+    let dir = tempfile::tempdir().expect("a directory");
     let path = dir.path().join("model.safetensors");
-    let token = Token::random().unwrap();
-    let mut session = PLAN.session(&path);
-    let mut crew = Children::new(&PLAN, dir.path(), &token);
+    let token = Token::random().expect("a token");
+    let mut session = plan.session(&path);
+    let mut crew = Children::new(plan, dir.path(), &token);
     let mut watch = Disturbing {
         told: Told::default(),
         server: &dir.path().join("sockets/server0"),
         strangers: Vec::new(),
     };
-    let meeting = meeting(dir.path(), PLAN.servers, token);
+    let meeting = meeting(dir.path(), plan.servers, token);
     let found = session
         .run_on_processes(
             &meeting,
@@ -581,8 +580,21 @@ fn strangers_do_not_disturb_a_training() {
             &mut watch,
             &AtomicBool::new(false),
         )
-        .unwrap();
+        .expect("nobody is lost");
     assert_eq!(found.outcome.ending, Ending::Steps);
     assert_eq!(watch.told.evaluations.len(), 3);
-    assert!(bits(session.parameters()) == on_threads_instead(&PLAN));
+    assert!(bits(session.parameters()) == on_threads_instead(plan));
+}
+
+#[test]
+fn strangers_do_not_disturb_a_training() {
+    disturbed_by_strangers(&PLAN);
+}
+
+#[test]
+fn strangers_do_not_disturb_workers_that_meet_at_the_trainer() {
+    disturbed_by_strangers(&Plan {
+        sync: "allreduce",
+        ..PLAN
+    });
 }

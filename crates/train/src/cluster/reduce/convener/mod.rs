@@ -10,7 +10,8 @@ use std::time::{Duration, Instant};
 use paceline_nets::Tally;
 use paceline_sync::OnWorkerLoss;
 use paceline_wire::{
-    Deadline, Frame, Header, Kind, Listener, Member, Payload, ReadHalf, Role, WriteHalf, wait_any,
+    Deadline, FirstRefusal, Frame, Header, Kind, Listener, Member, Payload, ReadHalf, Role,
+    WriteHalf, wait_any,
 };
 
 use super::roster::{Roster, Standing};
@@ -138,6 +139,7 @@ impl<'a> Convener<'a> {
         self.began = now();
         loop {
             self.admit();
+            self.tell_refusals(conductor);
             self.wait()?;
             for worker in 0..self.seats.len() {
                 if let Some(ending) = self.listen(worker, conductor)? {
@@ -203,6 +205,15 @@ impl<'a> Convener<'a> {
             if is_another {
                 self.call_off();
             }
+        }
+    }
+
+    /// Says who was refused first for each cause.
+    fn tell_refusals(&self, conductor: &mut Conductor<'_>) {
+        for FirstRefusal { from, cause } in self.listener.refusals().take_firsts() {
+            conductor.watch.noticed(&Notice::Connection {
+                words: format!("the trainer refused {from}, which {cause}"),
+            });
         }
     }
 

@@ -229,6 +229,7 @@ pub(crate) fn bytes_of(dense: Payload<'_>) -> u64 {
     let bytes = match dense {
         Payload::Bytes(bytes) => bytes.len(),
         Payload::Dense(values) => 4 * values.len(),
+        Payload::Joined(first, second) => 4 * (first.len() + second.len()),
         Payload::Half(halves) => 2 * halves.len(),
         Payload::Rows { rows, values, .. } => 4 * (rows.len() + values.len()),
         Payload::Sparse { indices, values } => 4 * (indices.len() + values.len()),

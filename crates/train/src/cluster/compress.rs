@@ -182,17 +182,13 @@ impl Compressor {
     pub(crate) fn part<'a>(
         &'a mut self,
         range: Range<usize>,
-        plain: &[f32],
-        trailer: &[f32; TRAILER],
+        plain: &'a [f32],
+        trailer: &'a [f32; TRAILER],
         staged: &'a mut Vec<f32>,
     ) -> Payload<'a> {
         staged.clear();
         match self.kind {
-            Compression::None => {
-                staged.extend_from_slice(plain);
-                staged.extend_from_slice(trailer);
-                Payload::Dense(staged)
-            }
+            Compression::None => Payload::Joined(plain, trailer),
             Compression::Half => {
                 let halves = &mut self.staged_halves;
                 halves.clear();
@@ -237,8 +233,8 @@ pub(crate) fn bytes_of(dense: Payload<'_>) -> u64 {
     bytes as u64
 }
 
-/// The dense part of an update that arrived, written into `dense`, and the
-/// numbers that go with it; none if it is not one of `len` values.
+/// The dense part of a compressed update that arrived, written into `dense`,
+/// and the numbers that go with it; none if it is not one of `len` values.
 pub(crate) fn unpack_dense(
     kernels: Kernels,
     payload: Payload<'_>,
@@ -246,15 +242,6 @@ pub(crate) fn unpack_dense(
     dense: &mut Vec<f32>,
 ) -> Option<[f32; TRAILER]> {
     match payload {
-        Payload::Dense(values) => {
-            let (values, trailer) = values.split_last_chunk::<TRAILER>()?;
-            if values.len() != len {
-                return None;
-            }
-            dense.clear();
-            dense.extend_from_slice(values);
-            Some(*trailer)
-        }
         Payload::Half(halves) => {
             let (halves, words) = halves.split_last_chunk::<{ 2 * TRAILER }>()?;
             if halves.len() != len {
@@ -330,6 +317,10 @@ mod tests {
             let payload = compressor.part(range.clone(), &plain[range.clone()], &TAIL, &mut staged);
             bytes += bytes_of(payload) as usize;
             let mut dense = Vec::new();
+            if let Payload::Joined(values, _) = payload {
+                all.extend_from_slice(values);
+                continue;
+            }
             let tail = unpack_dense(Kernels::detect(), payload, range.len(), &mut dense);
             let bits = |tail: [f32; TRAILER]| tail.map(f32::to_bits);
             assert_eq!(tail.map(bits), Some(bits(TAIL)));

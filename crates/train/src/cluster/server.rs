@@ -14,7 +14,8 @@ use paceline_sync::{
     Refusal, Sender, Tick,
 };
 use paceline_wire::{
-    Connection, Flags, Frame, Header, Kind, Member, Payload, ReadHalf, Refusals, Role, WriteHalf,
+    Connection, Flags, Frame, Header, Held, Kind, Member, Payload, ReadHalf, Refusals, Role,
+    WriteHalf,
 };
 
 use super::account::Account;
@@ -22,8 +23,8 @@ use super::charter::Charter;
 use super::compress::{Compression, to_half, unpack_dense};
 use super::conductor::{Due, Milestones, PROGRESS_EVERY};
 use super::frames::{
-    AS_SOON_AS_MAY_BE, Caption, MISLED, NOBODY, NOTICE, OTHER_TRAINING, SILENT, WAITS, pack,
-    pack_account, tally, unpack, unpack_accounts,
+    AS_SOON_AS_MAY_BE, Caption, MISLED, NOBODY, NOTICE, OTHER_TRAINING, SILENT, TRAILER, WAITS,
+    pack, pack_account, tally, unpack, unpack_accounts,
 };
 use super::handover::Handover;
 use super::session::ClusterSession;
@@ -36,8 +37,12 @@ use crate::optimizer::OptimizerState;
 const FAREWELL: Duration = Duration::from_secs(2);
 
 /// What a worker sent.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 struct Received {
+    /// The dense part and its trailer where they arrived, if nothing had to be
+    /// decoded.
+    frame: Held,
+    /// The dense part otherwise.
     dense: Vec<f32>,
     rows: Vec<u32>,
     cells: Vec<f32>,
@@ -45,9 +50,17 @@ struct Received {
 }
 
 impl Received {
+    /// The dense part and its trailer in the frame that is held.
+    fn held(&self) -> Option<(&[f32], &[f32; TRAILER])> {
+        match self.frame.frame()?.payload() {
+            Ok(Payload::Dense(values)) => values.split_last_chunk(),
+            _ => None,
+        }
+    }
+
     fn part(&self) -> Part<'_> {
         Part {
-            dense: &self.dense,
+            dense: self.held().map_or(&self.dense, |(dense, _)| dense),
             rows: &self.rows,
             cells: &self.cells,
         }
@@ -134,8 +147,8 @@ impl<'a> Server<'a> {
             coordinator: Coordinator::new(rules),
             began: now(),
             writers: Vec::new(),
-            arriving: vec![Received::default(); workers],
-            updates: vec![Received::default(); workers],
+            arriving: (0..workers).map(|_| Received::default()).collect(),
+            updates: (0..workers).map(|_| Received::default()).collect(),
             counts: vec![false; workers],
             actions: Vec::with_capacity(2 * workers + 2),
             tally: Tally::default(),
@@ -178,14 +191,22 @@ impl<'a> Server<'a> {
         while place < readers.len() {
             let peer = readers[place].peer();
             let is_open = loop {
-                match readers[place].try_receive() {
-                    Ok(Some(frame)) => {
-                        if !self.take(peer, &frame) {
-                            break false;
-                        }
-                    }
+                let frame = match readers[place].try_receive() {
+                    Ok(Some(frame)) => frame,
                     Ok(None) => break true,
                     Err(_) => break false,
+                };
+                let header = frame.header;
+                let goes_on = match frame.payload() {
+                    Ok(Payload::Dense(_))
+                        if peer.role == Role::Worker && header.kind == Kind::Push =>
+                    {
+                        self.take_update(peer, &header, &mut readers[place])
+                    }
+                    _ => self.take(peer, &frame),
+                };
+                if !goes_on {
+                    break false;
                 }
             };
             if is_open {
@@ -285,8 +306,7 @@ impl<'a> Server<'a> {
         let Ok(payload) = frame.payload() else {
             return false;
         };
-        let (header, from) = (frame.header, sender(peer));
-        let worker = peer.rank as usize;
+        let (header, worker) = (frame.header, peer.rank as usize);
         if worker >= self.workers {
             return false;
         }
@@ -323,9 +343,36 @@ impl<'a> Server<'a> {
             }
             _ => return false,
         };
+        self.advance(peer, &header, message)
+    }
+
+    /// Deals with an update that needs no decoding: it stays where it arrived.
+    fn take_update(&mut self, peer: Member, header: &Header, reader: &mut ReadHalf) -> bool {
+        let Some(arriving) = self.arriving.get_mut(peer.rank as usize) else {
+            return false;
+        };
+        reader.hold(&mut arriving.frame);
+        let found = match arriving.held() {
+            Some((dense, found)) if dense.len() == self.store.span().dense.len() => tally(found),
+            _ => return false,
+        };
+        arriving.tally = found;
+        arriving.rows.clear();
+        arriving.cells.clear();
+        if !header.flags.has(Flags::LAST) {
+            return true;
+        }
+        let clock = Clock(header.clock);
+        self.advance(peer, header, Message::Update { clock })
+    }
+
+    /// Has the rules deal with what a worker said; false if the connection is
+    /// to be closed.
+    fn advance(&mut self, peer: Member, header: &Header, message: Message) -> bool {
         if self.is_over {
             return true;
         }
+        let (from, worker) = (sender(peer), peer.rank as usize);
         let now = self.tick();
         let taken = self
             .coordinator
@@ -355,7 +402,8 @@ impl<'a> Server<'a> {
         let span = self.store.span();
         let arriving = &mut self.arriving[worker];
         match payload {
-            dense @ (Payload::Dense(_) | Payload::Half(_) | Payload::Sparse { .. }) => {
+            dense @ (Payload::Half(_) | Payload::Sparse { .. }) => {
+                arriving.frame.release();
                 let len = span.dense.len();
                 let Some(found) = unpack_dense(self.kernels, dense, len, &mut arriving.dense)
                 else {
@@ -407,6 +455,7 @@ impl<'a> Server<'a> {
         let was = self.steps();
         let rates = self.rates(was);
         self.store.apply(&[self.arriving[worker].part()], rates);
+        self.arriving[worker].frame.release();
         self.halves.clear();
         self.tally.add(found);
         self.counted += 1;
@@ -521,9 +570,10 @@ impl<'a> Server<'a> {
             .collect();
         self.store.apply(&parts, rates);
         self.halves.clear();
-        for (counts, update) in self.counts.iter_mut().zip(&self.updates) {
+        for (counts, update) in self.counts.iter_mut().zip(&mut self.updates) {
             if std::mem::take(counts) {
                 self.tally.add(update.tally);
+                update.frame.release();
             }
         }
     }

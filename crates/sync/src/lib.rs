@@ -60,7 +60,7 @@
 //!
 //! *In shared memory*, the coordinator lives in a mutex and every thread calls
 //! [`Coordinator::update_and_read`] once per iteration with a list of actions
-//! that it keeps. No call allocates; `cargo run --release --example cost` prints
+//! that it keeps. No call allocates; `cargo run --release --example rules_cost` prints
 //! what one costs. Whoever gets [`Action::Close`] applies what was gathered; a
 //! thread that did not get its own [`Action::Proceed`] waits until another
 //! hands it over. `tests/shared_memory.rs` has the loop in full.

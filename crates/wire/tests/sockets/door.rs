@@ -11,7 +11,7 @@ use crate::support::{
 };
 use paceline_wire::{
     Address, BindError, Cause, ConnectError, Connection, Credentials, Flags, HandshakeError,
-    Header, Kind, Listener, Payload, Role, Security, Settings, connect, wait_any,
+    Header, Kind, Listener, Payload, ReadHalf, Role, Security, Settings, connect, wait_any,
 };
 
 /// A frame there and back.
@@ -258,10 +258,27 @@ fn peers_whom_nobody_claims_are_bounded() {
     };
     let listener = listen(&settings);
     let connect = |rank| connect(listener.address(), &worker(rank), &settings, soon()).unwrap();
-    let _kept = [connect(0), connect(1)];
-    let mut third = connect(2);
-    assert!(third.receive(soon()).is_err());
-    assert_eq!(listener.refusals().count(Cause::Unclaimed), 1);
+    let (mut readers, _writers): (Vec<_>, Vec<_>) =
+        (0..3).map(|rank| connect(rank).split()).unzip();
+    // One of the three is sent away. If the listener is slow to queue the first
+    // two, the oldest goes, because three are inside; else the one that finds
+    // the queue full.
+    let mut closed = 0;
+    while closed == 0 {
+        let awaited: Vec<&ReadHalf> = readers.iter().collect();
+        assert!(wait_any(&awaited, &[], soon()).unwrap());
+        closed = readers
+            .iter_mut()
+            .map(|reader| usize::from(reader.try_receive().is_err()))
+            .sum();
+    }
+    assert_eq!(closed, 1);
+    let refusals = listener.refusals();
+    let (unclaimed, crowded) = (
+        refusals.count(Cause::Unclaimed),
+        refusals.count(Cause::Crowded),
+    );
+    assert_eq!(unclaimed + crowded, 1);
     for _ in 0..2 {
         listener.accept(soon()).unwrap();
     }

@@ -133,6 +133,28 @@ fn a_resume_under_other_options_is_refused_with_the_way_out() {
 }
 
 #[test]
+fn sizes_beyond_reason_are_cut_or_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let train = |more: &[&str]| {
+        let words = ["train", "softmax", BLOBS, "--epochs=2", "--quiet"];
+        run(dir.path(), words.iter().chain(more))
+    };
+    let whole = train(&["--batch-size=400", "--out=whole"]);
+    let huge = train(&["--batch-size=99999999999", "--out=huge"]);
+    assert_eq!((whole.code, huge.code), (Some(0), Some(0)), "{}", huge.err);
+    let loss = |name: &str| last_metric(&dir.path().join(name), "test_loss");
+    assert_eq!(loss("whole"), loss("huge"), "a batch is all rows at most");
+    for more in [
+        &["--threads=999999999"][..],
+        &["--workers=2", "--servers=4000000000"],
+    ] {
+        let refused = train(more);
+        assert_eq!(refused.code, Some(2), "{more:?}: {}", refused.err);
+        assert!(refused.err.contains("at most 1024"), "{}", refused.err);
+    }
+}
+
+#[test]
 fn divergence_is_an_outcome_with_advice() {
     let dir = tempfile::tempdir().unwrap();
     let ran = run(

@@ -171,7 +171,7 @@ pub struct Outcome {
     pub evaluation: Option<Evaluation>,
     /// How far it came.
     pub progress: Progress,
-    /// Rows trained on, in this session.
+    /// Rows trained on since it began or was resumed.
     pub rows: u64,
 }
 

@@ -64,6 +64,9 @@ pub(crate) struct ClusterArgs {
     pub(super) kill: Vec<Kill>,
 }
 
+/// More than any training gains from; each is a process or a range of memory.
+const MOST_SERVERS: u32 = 1024;
+
 /// What workers and servers are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub(crate) enum Spawn {
@@ -95,6 +98,12 @@ impl ClusterArgs {
             compress: self.compress.unwrap_or_default(),
         };
         cluster.rules().map_err(Failure::user)?;
+        if cluster.servers.get() > MOST_SERVERS {
+            return Err(Failure::user(anyhow::anyhow!(
+                "--servers {}: the parameters are spread over at most {MOST_SERVERS}",
+                cluster.servers
+            )));
+        }
         if let Some(slow) = self.slow.iter().find(|slow| slow.worker >= workers.get()) {
             return Err(Failure::user(anyhow::anyhow!(
                 "--slow {slow}: there are {workers} workers, numbered from 0"

@@ -19,6 +19,9 @@ use std::sync::Arc;
 /// The name of a checkpoint in a run's directory.
 const CHECKPOINT: &str = "checkpoint/model.safetensors";
 
+/// More threads than any machine has for one worker; each needs memory.
+const MOST_THREADS: usize = 1024;
+
 /// What to train on what, and how.
 pub(crate) struct Job {
     pub(super) model: ModelSpec,
@@ -50,6 +53,11 @@ impl Job {
         let defaults = Defaults::of(&model);
         let plan = args.cluster.check()?;
         let threads = match args.threads {
+            Some(threads) if threads.get() > MOST_THREADS => {
+                return Err(Failure::user(anyhow::anyhow!(
+                    "--threads {threads}: a worker computes with at most {MOST_THREADS}"
+                )));
+            }
             Some(threads) => threads.get(),
             None => match &plan {
                 // Elsewhere a worker has a host for itself, or the user says.
@@ -103,8 +111,11 @@ impl Job {
 
     /// Reads the data and builds the model, at its start or where a checkpoint
     /// stands.
-    pub(super) fn open(self) -> Result<Opened, Failure> {
+    pub(super) fn open(mut self) -> Result<Opened, Failure> {
         let split = data::read(&self.data, &self.options)?;
+        // No batch has more rows than there are: memory is made for as many.
+        let settings = &mut self.settings;
+        settings.batch_size = settings.batch_size.min(split.train.rows()).max(1);
         let input = input_of(&split.train);
         let model: Arc<dyn Model> = self
             .model

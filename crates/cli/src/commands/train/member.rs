@@ -14,7 +14,10 @@ use paceline_engine::{never_interrupt_the_waker, take_share_of_cpus};
 use paceline_sync::Strategy;
 use paceline_train::{ClusterSession, Meeting, serve_at, work};
 use paceline_wire::{Address, Token};
+use signal_hook::consts::signal::{SIGHUP, SIGINT, SIGTERM};
 use std::io::Read;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct WorkerArgs {
@@ -153,6 +156,13 @@ fn token_from_input() -> Result<Token, Failure> {
         .context("cannot read the token from the input")
         .map_err(Failure::world)?;
     let token = line.parse().map_err(Failure::user)?;
+    // Ctrl-C reaches every process of the terminal's job. It is for the trainer,
+    // which ends its members when they have said what they did.
+    for signal in [SIGHUP, SIGINT, SIGTERM] {
+        signal_hook::flag::register(signal, Arc::new(AtomicBool::new(false)))
+            .context("cannot receive signals")
+            .map_err(Failure::world)?;
+    }
     std::thread::spawn(|| {
         let mut rest = [0; 64];
         while matches!(std::io::stdin().read(&mut rest), Ok(count) if count > 0) {}

@@ -31,6 +31,13 @@ pub(super) fn problems() -> Result<Vec<String>> {
             problems.push(format!("{file}: the name does not say what is inside"));
         }
         if path.extension().is_some_and(|extension| extension == "rs") {
+            let folder = path.with_extension("");
+            if folder.is_dir() {
+                problems.push(format!(
+                    "{file}: a module with parts is {}/mod.rs",
+                    folder.display()
+                ));
+            }
             let lines = std::fs::read_to_string(path)?.lines().count();
             if lines > MOST_LINES {
                 problems.push(format!(

@@ -2,7 +2,7 @@
 
 mod support;
 
-use paceline_advise::diagnose::Limits;
+use paceline_diagnose::Limits;
 use paceline_model::{Aggregate, Measure, PartMeasure, Unit};
 use std::path::{Path, PathBuf};
 

@@ -2,7 +2,7 @@
 
 use crate::number::{bytes, duration, percent, rate, significant};
 use crate::text::{Style, printable, truncate};
-use paceline_advise::diagnose::{Amount, Cause, Diagnosis, Held, Holder, Phase, Resource};
+use paceline_diagnose::{Amount, Cause, Diagnosis, Held, Holder, Phase, Resource};
 use paceline_model::NodeName;
 use paceline_records::{Manifest, State};
 use std::path::Path;

@@ -1,6 +1,6 @@
 //! The page about one run: whole, harmless, readable.
 
-use paceline_advise::diagnose::{Node, diagnose};
+use paceline_diagnose::{Node, diagnose};
 use paceline_model::{Event, EventKind, Measure, Micros, NodeName, Readings, Sample, WorkerId};
 use paceline_report::dossier::{Dossier, Origin, OwnCost, RecordPart, RunPart, Standing};
 use paceline_report::trace::{NodeTrace, curves};

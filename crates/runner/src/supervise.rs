@@ -4,7 +4,7 @@ use crate::interrupt::{Interrupt, SIGINT, SIGQUIT, SIGTERM};
 use crate::reporting::Reporting;
 use crate::reports::MetricPattern;
 use indexmap::IndexMap;
-use paceline_advise::diagnose::Tally;
+use paceline_diagnose::Tally;
 use paceline_engine::{Engine, Job, Launch, Message, RunClock, StartError, Status, Usage};
 use paceline_model::{Event, EventKind, Micros, NodeName, Outcome, Sample, WorkerId};
 use paceline_records::{End, Manifest, Notice, Overhead, RunWriter, Stream, WriteRecordError};

@@ -2,7 +2,7 @@
 //! thousand times; `script/start.js` lists what each means.
 
 use super::{Dossier, RecordPart, RunPart, Standing, held};
-use paceline_advise::diagnose::{Amount, Usage};
+use paceline_diagnose::{Amount, Usage};
 use serde_json::{Value, json};
 
 /// More metrics than this do not fit a menu.

@@ -7,7 +7,7 @@ use crate::iterations::Course;
 use crate::number::{ABSENT, count, duration, percent};
 use crate::page::{Heading, HtmlTable, Section};
 use crate::workers::Worker;
-use paceline_advise::diagnose::{Diagnosis, Holder};
+use paceline_diagnose::{Diagnosis, Holder};
 use paceline_model::WorkerId;
 use std::collections::BTreeMap;
 

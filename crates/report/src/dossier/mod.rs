@@ -21,7 +21,7 @@ use crate::iterations::Course;
 use crate::page::{Page, Script};
 use crate::trace::{Curve, NodeTrace};
 use crate::workers::Worker;
-use paceline_advise::diagnose::Diagnosis;
+use paceline_diagnose::Diagnosis;
 use paceline_model::NodeName;
 
 const CSS: &str = include_str!("dossier.css");

@@ -5,7 +5,7 @@ use super::{Dossier, Standing, StudyPart, advice, plural};
 use crate::html::{Element, Html};
 use crate::number::{bytes, duration, percent, significant};
 use crate::page::Section;
-use paceline_advise::diagnose::{Holder, Unusual};
+use paceline_diagnose::{Holder, Unusual};
 use paceline_stats::analysis::Verdict;
 
 /// Findings of the analysis that the summary repeats.

@@ -4,7 +4,7 @@ use super::session::Settings;
 use crate::interrupt::Interrupt;
 use crate::supervise::{Ended, ExecuteError, Execution, Observer, Results, execute};
 use indexmap::IndexMap;
-use paceline_advise::diagnose::{Node, Tally, unusual};
+use paceline_diagnose::{Node, Tally, unusual};
 use paceline_engine::{Command, Engine, Launch, Leftovers, RunClock, Stdin};
 use paceline_model::{
     Event, EventKind, Level, NodeName, Outcome, RunId, Sample, Verdict, WorkerId,

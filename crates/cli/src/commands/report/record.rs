@@ -1,7 +1,7 @@
 //! What the records of runs say, thin enough for a page.
 
 use super::to_the_second;
-use paceline_advise::diagnose::{Diagnosis, Node, diagnose};
+use paceline_diagnose::{Diagnosis, Node, diagnose};
 use paceline_model::{Event, EventKind, NodeName, Sample};
 use paceline_records::{Manifest, ReadTableError, Run};
 use paceline_report::dossier::{Origin, OwnCost, RecordPart};

@@ -6,7 +6,7 @@ use anyhow::anyhow;
 use paceline_advise::curve::{
     EpochRecord, OverEpochs, Trace, epochs_as_factor, thin_epochs, traces,
 };
-use paceline_advise::diagnose::Tally;
+use paceline_diagnose::Tally;
 use paceline_advise::predict::{Role, Roles};
 use paceline_model::{Event, EventKind, Level};
 use paceline_records::Run;

@@ -10,7 +10,7 @@ use crate::records::{find, open};
 use anyhow::anyhow;
 use clap::ValueEnum;
 use iterations::Rows;
-use paceline_advise::diagnose::{Diagnosis, Node, diagnose};
+use paceline_diagnose::{Diagnosis, Node, diagnose};
 use paceline_model::{Event, NodeName, Sample};
 use paceline_records::Run;
 use paceline_report::members::{self, members};

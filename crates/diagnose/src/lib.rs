@@ -5,6 +5,9 @@
 //! the one that was used to its limit. Intervals in which neither holds are
 //! [`Holder::Nothing`]: the run waited for something that no counter shows, or
 //! slept. The thresholds are in [`Limits`] and nowhere else.
+//!
+//! This crate deliberately reads no record and prints nothing: samples and
+//! events come as arguments, findings go out with their evidence.
 
 mod bottleneck;
 mod phases;

@@ -1,6 +1,6 @@
 //! The stretches of a run.
 
-use super::bottleneck::Class;
+use crate::bottleneck::Class;
 use paceline_model::Event;
 use paceline_model::{EventKind, Micros, Sample};
 
@@ -22,7 +22,7 @@ const MOST: usize = 64;
 
 /// The phases that the job reported; without any, the stretches in which one
 /// thing held the run back.
-pub(super) fn find(samples: &[Sample], classes: &[Class], events: &[Event]) -> Vec<Phase> {
+pub(crate) fn find(samples: &[Sample], classes: &[Class], events: &[Event]) -> Vec<Phase> {
     let end = samples.last().map_or(Micros::ZERO, |sample| sample.at);
     let named: Vec<&Event> = events
         .iter()
@@ -114,7 +114,7 @@ fn majority(first: usize, end: usize, classes: &[Class]) -> String {
             .filter(|class| class.holder == holder)
             .count()
     };
-    super::Holder::ALL
+    crate::Holder::ALL
         .into_iter()
         .max_by_key(|&holder| count(holder))
         .expect("the list of holders is not empty")

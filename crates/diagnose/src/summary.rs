@@ -1,6 +1,6 @@
 //! Mean and peak of each resource.
 
-use super::Tally;
+use crate::Tally;
 
 /// The mean over the run and the highest interval.
 #[derive(Debug, Clone, Copy, PartialEq)]

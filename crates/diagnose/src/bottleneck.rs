@@ -1,6 +1,6 @@
 //! Which resource held a run back during one interval.
 
-use super::Node;
+use crate::Node;
 use paceline_model::{Measure, Sample};
 use std::fmt;
 
@@ -115,15 +115,15 @@ impl Default for Limits {
 
 /// One interval's verdict.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Class {
-    pub(super) holder: Holder,
-    pub(super) cause: Cause,
-    pub(super) strength: f64,
+pub(crate) struct Class {
+    pub(crate) holder: Holder,
+    pub(crate) cause: Cause,
+    pub(crate) strength: f64,
 }
 
 /// Gives the interval of `sample` to what held the run back: pressure first,
 /// the strongest if there are several; saturation second.
-pub(super) fn classify(sample: &Sample, node: Node, limits: &Limits) -> Class {
+pub(crate) fn classify(sample: &Sample, node: Node, limits: &Limits) -> Class {
     let seconds = sample.interval.as_secs();
     if seconds <= 0.0 {
         return Class {

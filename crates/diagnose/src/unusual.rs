@@ -1,7 +1,7 @@
 //! What a careful reader of a run would want to know.
 
-use super::tally::Rate;
-use super::{Node, Tally};
+use crate::tally::Rate;
+use crate::{Node, Tally};
 use paceline_model::GapReason;
 use std::fmt;
 

@@ -1,32 +1,32 @@
 //! Adding up samples one by one, so that a run of any length takes no memory.
 
-use super::Amount;
+use crate::Amount;
 use paceline_model::{GapReason, Measure, Sample};
 
 /// Everything a summary of a run needs from its samples.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Tally {
-    pub(super) run_cpus: Rate,
-    pub(super) foreign_cpus: Rate,
+    pub(crate) run_cpus: Rate,
+    pub(crate) foreign_cpus: Rate,
     memory: Level,
     memory_peak: Option<f64>,
-    pub(super) disk_read: Rate,
-    pub(super) disk_write: Rate,
-    pub(super) net_rx: Rate,
-    pub(super) net_tx: Rate,
-    pub(super) loopback: Rate,
-    pub(super) steal: Rate,
-    pub(super) iowait: Rate,
+    pub(crate) disk_read: Rate,
+    pub(crate) disk_write: Rate,
+    pub(crate) net_rx: Rate,
+    pub(crate) net_tx: Rate,
+    pub(crate) loopback: Rate,
+    pub(crate) steal: Rate,
+    pub(crate) iowait: Rate,
     cpu_user: Rate,
     cpu_system: Rate,
     psi_cpu: Rate,
     psi_memory: Rate,
     psi_io: Rate,
-    pub(super) swapped: Rate,
-    pub(super) throttled: Rate,
-    pub(super) retransmits: Rate,
-    pub(super) packets_sent: Rate,
-    pub(super) net_faults: Rate,
+    pub(crate) swapped: Rate,
+    pub(crate) throttled: Rate,
+    pub(crate) retransmits: Rate,
+    pub(crate) packets_sent: Rate,
+    pub(crate) net_faults: Rate,
     frequency: Option<(f64, f64)>,
     gaps: [usize; GapReason::ALL.len()],
 }
@@ -98,7 +98,7 @@ impl Tally {
 
     /// Memory of the run. The cgroup's own high-water mark sees peaks between two
     /// readings.
-    pub(super) fn memory(&self) -> Option<Amount> {
+    pub(crate) fn memory(&self) -> Option<Amount> {
         let sampled = self.memory.amount();
         let peak = self.memory_peak.filter(|&peak| peak > 0.0);
         match (sampled, peak) {
@@ -117,13 +117,13 @@ impl Tally {
     }
 
     /// The lowest clock rate of the cores as a share of the highest.
-    pub(super) fn lowest_frequency(&self) -> Option<f64> {
+    pub(crate) fn lowest_frequency(&self) -> Option<f64> {
         let (lowest, highest) = self.frequency.filter(|&(_, highest)| highest > 0.0)?;
         Some(lowest / highest)
     }
 
     /// How many samples are out of the ordinary, and the most frequent reason.
-    pub(super) fn gaps(&self) -> Option<(usize, GapReason)> {
+    pub(crate) fn gaps(&self) -> Option<(usize, GapReason)> {
         let reason = GapReason::ALL
             .into_iter()
             .max_by_key(|&reason| self.gaps[reason as usize])?;
@@ -161,7 +161,7 @@ impl Tally {
 
 /// An amount per second.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub(super) struct Rate {
+pub(crate) struct Rate {
     seconds: f64,
     total: f64,
     peak: Option<f64>,
@@ -185,7 +185,7 @@ impl Rate {
         }
     }
 
-    pub(super) fn amount(&self) -> Option<Amount> {
+    pub(crate) fn amount(&self) -> Option<Amount> {
         let mean = self.total / self.seconds;
         let peak = self.peak.unwrap_or(mean);
         (self.seconds > 0.0).then_some(Amount {
@@ -195,19 +195,19 @@ impl Rate {
         })
     }
 
-    pub(super) fn total(&self) -> f64 {
+    pub(crate) fn total(&self) -> f64 {
         self.total
     }
 
     /// The time in which the value was read.
-    pub(super) fn seconds(&self) -> f64 {
+    pub(crate) fn seconds(&self) -> f64 {
         self.seconds
     }
 }
 
 /// A level: its mean weighted by time.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub(super) struct Level {
+pub(crate) struct Level {
     seconds: f64,
     weighted: f64,
     peak: f64,
@@ -223,7 +223,7 @@ impl Level {
         self.last = value;
     }
 
-    pub(super) fn amount(&self) -> Option<Amount> {
+    pub(crate) fn amount(&self) -> Option<Amount> {
         let mean = self.weighted / self.seconds;
         (self.seconds > 0.0).then_some(Amount {
             mean,

@@ -3,7 +3,9 @@
 //! A *run* is one execution of a trial. While it lasts, probes emit [`Sample`]s
 //! and workers emit [`Event`]s and, in a training, [`Iteration`]s; when it ends it
 //! has an [`Outcome`]. Quantities are in SI base units and the unit is the last
-//! part of a serialized name (`net_rx_bytes`, `cpu_user_s`).
+//! part of a serialized name (`net_rx_bytes`, `cpu_user_s`). How people type a time,
+//! a size or a rate is said in [`quantity`], and what they meant by a mistyped name
+//! in [`spelling`].
 //!
 //! This crate deliberately does nothing: no I/O, no clock, no serde. Formats
 //! are owned by the crate that writes them, so that renaming a field here can
@@ -15,7 +17,9 @@ mod iteration;
 mod level;
 mod measure;
 mod outcome;
+pub mod quantity;
 mod sample;
+pub mod spelling;
 mod time;
 
 pub use event::{Event, EventKind};

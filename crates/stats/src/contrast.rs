@@ -3,7 +3,7 @@
 use paceline_dist::StudentT;
 
 use crate::fit::{Fit, upper_f};
-use crate::spelling::nearest;
+use paceline_model::spelling::nearest;
 
 /// An estimated linear combination of coefficients.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -53,5 +53,4 @@ mod lstsq;
 pub mod matrix;
 pub mod means;
 mod parallel;
-mod spelling;
 pub mod table;

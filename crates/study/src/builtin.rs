@@ -1,8 +1,7 @@
 //! The names Paceline itself understands.
 
 use crate::job::JobKind;
-use crate::quantity::parse_size;
-use paceline_model::Level;
+use paceline_model::{Level, quantity};
 
 /// A factor with a meaning beyond a placeholder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -171,7 +170,7 @@ impl LevelRule {
             Self::Size => (
                 match level {
                     Level::Integer(i) => *i >= 1,
-                    Level::Word(word) => parse_size(word).is_some(),
+                    Level::Word(word) => quantity::bytes(word).is_ok(),
                     Level::Number(_) | Level::Switch(_) => false,
                 },
                 "amounts of memory such as \"4GiB\"",

@@ -9,11 +9,11 @@ use crate::expression::{Condition, Expression};
 use crate::factor::{Factor, FactorType};
 use crate::keys::{DESIGN, MAX_RUNS};
 use crate::names::Names;
-use crate::nearest::suggestion;
 use crate::problem::{Place, Problem};
 use crate::section::{Section, bad_expression, level, table, wrong};
 use crate::terms::{Model, parse_generator, parse_model};
 use paceline_model::Level;
+use paceline_model::spelling::suggestion;
 
 /// Reads `[design]`. `None` if a problem left no design to speak of.
 pub(crate) fn read(

@@ -1,9 +1,9 @@
 //! The names of one study: factors and constants.
 
 use crate::factor::{Factor, FactorType};
-use crate::nearest::suggestion;
 use crate::problem::{Place, Problem};
 use paceline_model::Level;
+use paceline_model::spelling::suggestion;
 use std::ops::Range;
 
 /// What the rest of the file may refer to.

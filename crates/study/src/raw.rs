@@ -2,10 +2,10 @@
 
 use crate::document::{self, Entry, Node, Value};
 use crate::keys::{self, SectionKeys, Shape};
-use crate::nearest::suggestion;
 use crate::problem::{Place, Problem, Problems};
 use crate::study::{Capabilities, Study};
 use paceline_model::Level;
+use paceline_model::spelling::suggestion;
 use std::sync::Arc;
 
 /// A study as typed: valid TOML, not yet known to make sense.

@@ -5,6 +5,7 @@ use crate::keys::{
     COMMAND_JOB, DESIGN, ENGINE, FACTOR, Key, POLICY, RESPONSE, SECTIONS, SectionKeys, Shape, TOP,
     TRAIN_JOB,
 };
+use paceline_model::quantity;
 use serde_json::{Map, Value, json};
 
 /// The JSON Schema (draft 7) of `study.toml`, with a final line break.
@@ -118,11 +119,11 @@ fn shape(shape: Shape) -> Value {
         ] }),
         Shape::Duration => json!({ "oneOf": [
             { "type": "number", "exclusiveMinimum": 0 },
-            { "type": "string", "pattern": r"^\s*([0-9.]+(us|ms|s|min|m|h|d)\s*)+$" },
+            { "type": "string", "pattern": quantity::TIME_PATTERN },
         ] }),
         Shape::Size => json!({ "oneOf": [
             { "type": "integer", "minimum": 1 },
-            { "type": "string", "pattern": r"^\s*[0-9.]+\s*(B|[kKMGT]B|[KMGT]iB)?\s*$" },
+            { "type": "string", "pattern": quantity::SIZE_PATTERN },
         ] }),
         Shape::Command => json!({ "oneOf": [
             { "type": "string", "minLength": 1 },

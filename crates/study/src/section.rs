@@ -3,11 +3,11 @@
 use crate::document::{Entry, Node, Value};
 use crate::expression::{Expression, ExpressionError};
 use crate::keys::{SectionKeys, Shape};
-use crate::nearest::suggestion;
 use crate::problem::{Place, Problem};
-use crate::quantity::{parse_duration, parse_size, seconds};
 use crate::words::Word;
 use paceline_model::Level;
+use paceline_model::quantity::{self, QuantityError};
+use paceline_model::spelling::suggestion;
 use std::time::Duration;
 
 /// A table whose unknown keys have been reported.
@@ -129,31 +129,36 @@ impl<'a> Section<'a> {
     pub(crate) fn duration(&self, key: &str, problems: &mut Vec<Problem>) -> Option<Duration> {
         let entry = self.entry(key)?;
         let found = match &entry.node.value {
-            Value::Text(text) => parse_duration(text),
-            Value::Integer(i) => seconds(*i as f64),
-            Value::Number(x) => seconds(*x),
+            Value::Text(text) => quantity::positive_duration(text).map_err(remedy),
+            Value::Integer(i) => quantity::seconds(*i as f64).ok_or(None),
+            Value::Number(x) => quantity::seconds(*x).ok_or(None),
             _ => return wrong(entry, "a duration such as \"90s\"", problems),
         };
-        if found.is_none() {
+        let complain = |remedy: Option<String>| {
+            let usual = "write \"90s\", \"1h30m\", \"250ms\" or a positive number of seconds";
             problems.push(
                 Problem::new(
                     &entry.node.place,
                     format!("`{key}` is not a duration: {}", shown(&entry.node.value)),
                 )
-                .hint("write \"90s\", \"1h30m\", \"250ms\" or a positive number of seconds"),
+                .hint(remedy.unwrap_or_else(|| usual.to_owned())),
             );
-        }
-        found
+        };
+        found.map_err(complain).ok()
     }
 
     pub(crate) fn size(&self, key: &str, problems: &mut Vec<Problem>) -> Option<u64> {
         let entry = self.entry(key)?;
         let found = match &entry.node.value {
-            Value::Text(text) => parse_size(text),
-            Value::Integer(i) => u64::try_from(*i).ok().filter(|&bytes| bytes > 0),
+            Value::Text(text) => quantity::bytes(text).map_err(remedy),
+            Value::Integer(i) => u64::try_from(*i)
+                .ok()
+                .filter(|&bytes| bytes > 0)
+                .ok_or(None),
             _ => return wrong(entry, "an amount such as \"4GiB\"", problems),
         };
-        if found.is_none() {
+        let complain = |remedy: Option<String>| {
+            let usual = "write \"4GiB\", \"512MB\" or a positive number of bytes";
             problems.push(
                 Problem::new(
                     &entry.node.place,
@@ -162,10 +167,10 @@ impl<'a> Section<'a> {
                         shown(&entry.node.value)
                     ),
                 )
-                .hint("write \"4GiB\", \"512MB\" or a positive number of bytes"),
+                .hint(remedy.unwrap_or_else(|| usual.to_owned())),
             );
-        }
-        found
+        };
+        found.map_err(complain).ok()
     }
 
     /// A list of texts with their places. One text alone counts as a list of one.
@@ -304,6 +309,11 @@ pub(crate) fn wrong<T>(entry: &Entry, expected: &str, problems: &mut Vec<Problem
         ),
     ));
     None
+}
+
+/// What is wrong with this quantity in particular.
+fn remedy(error: QuantityError) -> Option<String> {
+    error.why().map(str::to_owned)
 }
 
 fn shown(value: &Value) -> String {

@@ -1,8 +1,7 @@
 //! What share of the machine a run gets.
 
-use crate::quantity::parse_size;
 use crate::study::Study;
-use paceline_model::Level;
+use paceline_model::{Level, quantity};
 
 /// What a run may use, and how many copies of its command there are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,7 +40,7 @@ impl Study {
             cpus: whole("cpus").or(self.policy.cpus),
             memory_bytes: match level("memory") {
                 Some(Level::Integer(i)) => u64::try_from(*i).ok(),
-                Some(Level::Word(word)) => parse_size(word),
+                Some(Level::Word(word)) => quantity::bytes(word).ok(),
                 _ => self.policy.memory_bytes,
             },
         }

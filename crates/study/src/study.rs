@@ -9,7 +9,6 @@ use crate::factor::{Factor, check_name};
 use crate::job::{self, Job, JobKind, ReadJob};
 use crate::keys::{ENGINE, SECTIONS, TOP};
 use crate::names::Names;
-use crate::nearest::{nearest, suggestion};
 use crate::policy::Policy;
 use crate::problem::{Place, Problem};
 use crate::request::RequestError;
@@ -17,6 +16,7 @@ use crate::response::{ReadResponse, Response, ResponseSource, evaluation_order};
 use crate::section::{Section, level, table, unknown_key};
 use crate::usage::{check_placeholders, check_uses, variable};
 use paceline_model::Level;
+use paceline_model::spelling::{nearest, suggestion};
 use std::collections::BTreeMap;
 
 /// What this build of Paceline can do: a study may ask for more.

@@ -1,8 +1,8 @@
 //! The terms of a model and the generators of a fraction, over named factors.
 
 use crate::design::Generator;
-use crate::nearest::suggestion;
 use crate::words::words;
+use paceline_model::spelling::suggestion;
 use std::ops::Range;
 
 words! {

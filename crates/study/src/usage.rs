@@ -5,9 +5,9 @@ use crate::command::RunFacts;
 use crate::engine::EngineKind;
 use crate::job::{Job, JobKind, ReadJob};
 use crate::names::Names;
-use crate::nearest::nearest;
 use crate::problem::Problem;
 use paceline_model::Level;
+use paceline_model::spelling::nearest;
 
 /// The environment variable that carries the level of `name`.
 pub(crate) fn variable(name: &str) -> String {

@@ -1,6 +1,8 @@
 //! The schema that editors use is the one that the parser's keys make.
 
+use paceline_model::quantity::{SIZE_PATTERN, TIME_PATTERN, bytes, duration};
 use paceline_study::{DesignKind, schema};
+use regex::Regex;
 
 #[test]
 fn the_committed_schema_is_the_generated_one() {
@@ -27,4 +29,27 @@ fn the_committed_reference_is_the_generated_one() {
         paceline_study::reference(),
         "run `cargo run -p paceline-study --example reference > docs/reference/study.md`"
     );
+}
+
+#[test]
+fn what_the_parser_reads_as_a_time_or_a_size_the_schema_accepts() {
+    let numbers = ["3", "1.5", "2.", ".5", "1e3", "2E+2"];
+    let units = [
+        "", "d", "day", "days", "h", "hours", "m", "min", "minutes", "s", "sec", "seconds", "ms",
+        "us", "µs", "k", "kB", "KiB", "mb", "Gi", "gib", "TB", "PiB", "b", "B", " s", " GB",
+    ];
+    let time = Regex::new(TIME_PATTERN).unwrap();
+    let size = Regex::new(SIZE_PATTERN).unwrap();
+    let mut read = 0;
+    for text in numbers
+        .iter()
+        .flat_map(|number| units.map(|unit| format!("{number}{unit}")))
+        .chain(["1h 30min".to_owned(), " 2m30s ".to_owned()])
+    {
+        assert!(duration(&text).is_err() || time.is_match(&text), "{text}");
+        assert!(bytes(&text).is_err() || size.is_match(&text), "{text}");
+        read += usize::from(duration(&text).is_ok()) + usize::from(bytes(&text).is_ok());
+    }
+    assert!(read > 100, "{read}");
+    assert!(!time.is_match("soon") && !size.is_match("much") && !size.is_match("8Gbit"));
 }

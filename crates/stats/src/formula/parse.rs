@@ -5,7 +5,7 @@ use super::error::{ParseFormulaError, ParseProblem, Span};
 use super::expression::{Expression, ExpressionKind, Function, Operator};
 use super::token::{Token, TokenKind, tokens};
 use crate::matrix::Contrast;
-use crate::spelling::nearest;
+use paceline_model::spelling::nearest;
 
 /// The algebra of terms, unexpanded.
 #[derive(Clone, Debug, PartialEq)]

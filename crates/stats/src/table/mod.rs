@@ -6,7 +6,7 @@ mod column;
 pub use builder::{BuildTableError, TableBuilder};
 pub use column::{Column, ColumnData, FirstText, MISSING_CODE};
 
-use crate::spelling::nearest;
+use paceline_model::spelling::nearest;
 
 /// A frame of named columns of equal length.
 ///

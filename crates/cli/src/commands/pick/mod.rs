@@ -23,6 +23,7 @@ use paceline_advise::pick::{
 use paceline_advise::predict::{Choice, PredictOptions, Predictor};
 use paceline_advise::runs::Configuration;
 use paceline_model::Level;
+use paceline_model::quantity::Dimension;
 use std::time::Duration;
 
 #[derive(Debug, clap::Args)]
@@ -276,8 +277,10 @@ fn limit(text: &str) -> Result<Constraint, String> {
     } else {
         return Err(unusable());
     };
-    let value = amount(text[name.len() + 2..].trim()).ok_or_else(unusable)?;
+    let value = text[name.len() + 2..].trim();
     let name = name.trim();
+    let value = quantity::amount(value, Dimension::of_column(name))
+        .map_err(|error| format!("`{text}` is not a limit: {error}"))?;
     if name.is_empty() {
         return Err(unusable());
     }
@@ -285,15 +288,6 @@ fn limit(text: &str) -> Result<Constraint, String> {
         response: name.to_owned(),
         limit: limit(value),
     })
-}
-
-/// A number, a time in seconds, or a size in bytes.
-fn amount(text: &str) -> Option<f64> {
-    if let Ok(number) = text.parse::<f64>() {
-        return number.is_finite().then_some(number);
-    }
-    let seconds = quantity::duration(text).ok().map(|time| time.as_secs_f64());
-    seconds.or_else(|| quantity::bytes(text).ok().map(|bytes| bytes as f64))
 }
 
 fn weights(text: &str) -> Result<Weights, String> {

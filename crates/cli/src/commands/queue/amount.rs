@@ -11,18 +11,9 @@ const TIME_HINT: &str = "write a time above zero: 12s, 2m30s or 250ms";
 
 /// Reads `3/min`, `0.5/s`, `120/h`; `option` is where it was typed.
 pub(super) fn rate(option: &str, text: &str) -> Result<Rate, Failure> {
-    let unusable = || Failure::user(anyhow!("{option}: `{text}` is not a rate")).hint(RATE_HINT);
-    let (amount, unit) = text.split_once('/').ok_or_else(unusable)?;
-    let amount: f64 = amount.trim().parse().map_err(|_| unusable())?;
-    let seconds = match unit.trim() {
-        "ms" => 1e-3,
-        "s" | "sec" | "second" => 1.0,
-        "m" | "min" | "minute" => 60.0,
-        "h" | "hour" => 3600.0,
-        "d" | "day" => 86_400.0,
-        _ => return Err(unusable()),
-    };
-    Rate::new(amount / seconds)
+    let per_second = quantity::rate(text)
+        .map_err(|error| Failure::user(anyhow!("{option}: {error}")).hint(RATE_HINT))?;
+    Rate::new(per_second)
         .map_err(|error| Failure::user(anyhow!("{option}: {error}")).hint(RATE_HINT))
 }
 

@@ -61,7 +61,7 @@ pub(crate) struct RecordArgs {
     #[arg(long, value_name = "SIZE", value_parser = quantity::bytes)]
     memory: Option<u64>,
     /// End the command after this time, such as 10m
-    #[arg(long, value_name = "TIME", value_parser = quantity::duration)]
+    #[arg(long, value_name = "TIME", value_parser = quantity::positive_duration)]
     timeout: Option<Duration>,
     /// Show no live status and no verdict
     #[arg(long, short)]

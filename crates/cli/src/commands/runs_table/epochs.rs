@@ -6,8 +6,8 @@ use anyhow::anyhow;
 use paceline_advise::curve::{
     EpochRecord, OverEpochs, Trace, epochs_as_factor, thin_epochs, traces,
 };
-use paceline_diagnose::Tally;
 use paceline_advise::predict::{Role, Roles};
+use paceline_diagnose::Tally;
 use paceline_model::{Event, EventKind, Level};
 use paceline_records::Run;
 use paceline_study::{Absent, ResponseCollector, RunValue, Study};

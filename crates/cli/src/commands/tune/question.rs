@@ -6,6 +6,7 @@ use crate::quantity;
 use anyhow::anyhow;
 use paceline_advise::pick::Limit;
 use paceline_model::Level;
+use paceline_model::quantity::Dimension;
 use paceline_study::{Factor, RunValue, Study};
 use serde_json::{Value, json};
 
@@ -202,10 +203,8 @@ fn bound(study: &Study, text: &str) -> Result<Bound, Failure> {
         _ => return Err(unusable()),
     };
     check_response(study, "--limit", name)?;
-    let number = value.parse::<f64>().ok();
-    let number = number.or_else(|| Some(quantity::duration(value).ok()?.as_secs_f64()));
-    let number = number.or_else(|| Some(quantity::bytes(value).ok()? as f64));
-    let number = number.filter(|n| n.is_finite()).ok_or_else(unusable)?;
+    let number = quantity::amount(value, Dimension::of_column(name))
+        .map_err(|error| Failure::user(anyhow!("--limit: `{text}` is not a limit: {error}")))?;
     Ok(Bound {
         response: name.to_owned(),
         limit: match at_most {

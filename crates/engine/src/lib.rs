@@ -17,8 +17,8 @@ mod message;
 pub use clock::RunClock;
 pub use launch::{Command, Launch, Leftovers, Stdin, Tee};
 pub use local::{
-    LocalEngine, StartError, answer_of, end_process, find_program, never_interrupt_the_waker,
-    output_of, stop_own_job, take_share_of_cpus, usable_cpus,
+    LocalEngine, StartError, answer_of, end_process, find_program, output_of, stop_own_job,
+    take_share_of_cpus, usable_cpus, use_batch_scheduling,
 };
 pub use message::{Ending, Message, ProbeCost, Status, Stream, Usage};
 

@@ -7,7 +7,7 @@
 //! stop and a resume.
 //!
 //! [`ClusterSession`] is several workers, as threads that share memory or as
-//! processes ([`work`], [`serve`]) that a [`Crew`] starts. The rules by which they
+//! processes ([`work`], [`serve`]) that a [`Launcher`] starts. The rules by which they
 //! agree are those of `sync`, the connections those of `wire`.
 //!
 //! [`ClassicSpec`] names the models that are solved as a whole (support vector
@@ -174,9 +174,9 @@ pub use classic::{
     ParseClassicError, RowsRefused,
 };
 pub use cluster::{
-    Account, Cluster, ClusterOutcome, ClusterSession, Compression, Crew, Elsewhere, Fallen, Kill,
-    Meeting, Moment, Notice, ParseCompressionError, ParseKillError, ParseSlowdownError, RunRecord,
-    ServeError, Slowdown, StartMemberError, WorkError, serve, serve_at, work,
+    Cluster, ClusterOutcome, ClusterSession, Compression, Ended, External, Kill, Launcher, Moment,
+    Notice, ParseCompressionError, ParseKillError, ParseSlowdownError, Rendezvous, RunRecord,
+    ServeError, Slowdown, StartMemberError, WorkError, WorkerTotals, serve, serve_at, work,
 };
 pub use compute::Compute;
 pub use defaults::Defaults;

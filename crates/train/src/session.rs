@@ -14,7 +14,7 @@ use paceline_wire::{BindError, ConnectError, Member};
 
 use crate::checkpoint::{Checkpoint, CheckpointWriter, Progress};
 use crate::clock::Stopwatch;
-use crate::cluster::{Account, Notice, StartMemberError};
+use crate::cluster::{Notice, StartMemberError, WorkerTotals};
 use crate::compute::Compute;
 use crate::descent::Descent;
 use crate::goal::{Cadence, Goal, Metric};
@@ -69,7 +69,7 @@ pub trait Watch {
     fn evaluated(&mut self, evaluation: &Evaluation);
     /// With several workers, what each has done so far, by number; after every
     /// report of progress.
-    fn workers(&mut self, accounts: &[Account]) {
+    fn workers(&mut self, accounts: &[WorkerTotals]) {
         let _ = accounts;
     }
     /// With members that are started elsewhere: everybody has come, and the
@@ -208,7 +208,7 @@ pub enum TrainError {
     },
     /// A member ended again and again.
     #[error("{member} has ended {times} times: {how}")]
-    Falling {
+    KeepsEnding {
         /// Who.
         member: Member,
         /// How often.
@@ -226,19 +226,19 @@ pub enum TrainError {
     },
     /// All workers were lost.
     #[error("no worker is left: {how}")]
-    Deserted {
+    NoWorkerLeft {
         /// How the last was lost.
         how: String,
     },
     /// Workers without a server meet at the trainer, and it is not said where.
     #[error("there is no address at which the workers meet")]
-    Nowhere,
+    NoAddress,
     /// The trainer cannot listen for its workers.
     #[error("cannot listen for the workers")]
-    Unheard(#[source] BindError),
+    CannotListen(#[source] BindError),
     /// Workers that sum among themselves could not do so.
     #[error("the workers' group broke {times} times at step {step}, though all of them are there")]
-    Scattered {
+    GroupKeepsBreaking {
         /// How often.
         times: u32,
         /// At which step.

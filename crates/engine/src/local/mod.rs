@@ -10,7 +10,7 @@ mod terminal;
 mod watch;
 
 pub use ask::{answer_of, end_process, output_of, usable_cpus};
-pub use placement::{never_interrupt_the_waker, take_share_of_cpus};
+pub use placement::{take_share_of_cpus, use_batch_scheduling};
 pub use spawn::find_program;
 pub use terminal::stop_own_job;
 

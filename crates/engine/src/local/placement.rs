@@ -37,7 +37,7 @@ pub fn take_share_of_cpus(rank: usize, members: usize, count: usize) -> io::Resu
 ///
 /// # Errors
 /// If the kernel refuses.
-pub fn never_interrupt_the_waker() -> io::Result<()> {
+pub fn use_batch_scheduling() -> io::Result<()> {
     kernel::schedule_as_batch()
 }
 
@@ -71,7 +71,7 @@ mod tests {
 
     #[test]
     fn a_thread_may_become_modest() {
-        std::thread::spawn(|| never_interrupt_the_waker().unwrap())
+        std::thread::spawn(|| use_batch_scheduling().unwrap())
             .join()
             .unwrap();
     }

@@ -77,7 +77,7 @@ impl fmt::Display for Compression {
 /// The largest number of half precision.
 const LARGEST_HALF: f32 = 65_504.0;
 
-/// Rounds to half precision. What is too large becomes the largest number there
+/// WorkerCompute to half precision. What is too large becomes the largest number there
 /// is, never infinite: error feedback carries the rest later.
 pub(crate) fn to_half(kernels: Kernels, from: &[f32], to: &mut Vec<u16>, within: &mut Vec<f32>) {
     within.clear();

@@ -5,12 +5,12 @@ use std::time::Duration;
 use paceline_nets::Tally;
 use paceline_wire::{Address, Credentials, Member, Role, Security, Token};
 
-use super::account::Account;
-use super::conductor::Due;
+use super::evaluator::Due;
+use super::totals::WorkerTotals;
 
 /// Where the members of a training find each other, and what they know.
 #[derive(Clone, Debug)]
-pub struct Meeting {
+pub struct Rendezvous {
     /// Where each server listens, by number.
     pub servers: Vec<Address>,
     /// What every member knows.
@@ -23,7 +23,7 @@ pub struct Meeting {
     pub patience: Duration,
 }
 
-impl Meeting {
+impl Rendezvous {
     /// How long members of one host wait for each other: one that dies is
     /// started again at once.
     pub const PATIENCE: Duration = Duration::from_secs(60);
@@ -51,7 +51,7 @@ pub(crate) const NOTICE: u64 = 1;
 pub(crate) const WAITS: u64 = 2;
 
 /// Marks a frame of kind `Record` as words about a worker of another training.
-pub(crate) const MISLED: u64 = 3;
+pub(crate) const ABOUT_OTHER_TRAINING: u64 = 3;
 
 /// Marks a frame of kind `Leave`: the worker may still run and say nothing.
 pub(crate) const SILENT: u64 = 1;
@@ -60,7 +60,7 @@ pub(crate) const SILENT: u64 = 1;
 pub(crate) const OTHER_TRAINING: u64 = 1;
 
 /// In a frame of kind `Checkpoint`: at the end of the open iteration.
-pub(crate) const AS_SOON_AS_MAY_BE: u64 = u64::MAX;
+pub(crate) const AT_NEXT_STEP: u64 = u64::MAX;
 
 /// Numbers at the end of an update: what was found on its rows.
 pub(crate) const TRAILER: usize = 5;
@@ -98,34 +98,34 @@ pub(crate) fn unpack(bytes: &[u8]) -> Vec<u64> {
     numbers.iter().map(|n| u64::from_le_bytes(*n)).collect()
 }
 
-/// How many numbers an account takes, besides one per worker.
+/// How many numbers an totals takes, besides one per worker.
 const FIXED: usize = 12;
 
-/// An account as numbers.
-pub(crate) fn pack_account(account: &Account, numbers: &mut Vec<u64>) {
+/// An totals as numbers.
+pub(crate) fn pack_account(totals: &WorkerTotals, numbers: &mut Vec<u64>) {
     let nanos = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
     numbers.extend([
-        account.iterations,
-        account.rows,
-        nanos(account.computing),
-        nanos(account.waiting),
-        nanos(account.sending),
-        nanos(account.receiving),
-        account.bytes_sent,
-        account.bytes_received,
-        account.staleness_sum,
-        account.staleness_most,
-        account.dropped,
-        u64::from(account.restarts),
+        totals.iterations,
+        totals.rows,
+        nanos(totals.computing),
+        nanos(totals.waiting),
+        nanos(totals.sending),
+        nanos(totals.receiving),
+        totals.bytes_sent,
+        totals.bytes_received,
+        totals.staleness_sum,
+        totals.staleness_most,
+        totals.dropped,
+        u64::from(totals.restarts),
     ]);
-    numbers.extend(account.waited_for.iter().map(|time| nanos(*time)));
+    numbers.extend(totals.waited_for.iter().map(|time| nanos(*time)));
 }
 
-/// The accounts of `workers` workers, as far as the numbers reach.
-pub(crate) fn unpack_accounts(numbers: &[u64], workers: usize) -> Vec<Account> {
+/// The totals of `workers` workers, as far as the numbers reach.
+pub(crate) fn unpack_accounts(numbers: &[u64], workers: usize) -> Vec<WorkerTotals> {
     numbers
         .chunks_exact(FIXED + workers)
-        .map(|numbers| Account {
+        .map(|numbers| WorkerTotals {
             iterations: numbers[0],
             rows: numbers[1],
             computing: Duration::from_nanos(numbers[2]),
@@ -210,19 +210,19 @@ mod tests {
 
     #[test]
     fn accounts_and_captions_survive_their_bytes() {
-        let accounts: Vec<Account> = (0..3)
-            .map(|n| Account {
+        let totals: Vec<WorkerTotals> = (0..3)
+            .map(|n| WorkerTotals {
                 iterations: n,
                 waiting: Duration::from_nanos(17),
                 restarts: 2,
-                ..Account::new(3)
+                ..WorkerTotals::new(3)
             })
             .collect();
         let mut numbers = Vec::new();
-        for account in &accounts {
-            pack_account(account, &mut numbers);
+        for totals in &totals {
+            pack_account(totals, &mut numbers);
         }
-        assert_eq!(unpack_accounts(&unpack(&pack(&numbers)), 3), accounts);
+        assert_eq!(unpack_accounts(&unpack(&pack(&numbers)), 3), totals);
         let caption = Caption {
             tally: Tally {
                 loss: -0.5,

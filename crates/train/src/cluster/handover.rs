@@ -10,9 +10,9 @@ use paceline_wire::{
     Deadline, Flags, Header, Kind, Payload, ReadHalf, ReceiveError, SendError, WriteHalf,
 };
 
-use super::charter::Charter;
-use super::conductor::Milestones;
+use super::evaluator::Milestones;
 use super::frames::{pack, unpack};
+use super::identity::TrainingIdentity;
 use super::update::Span;
 use crate::optimizer::OptimizerState;
 
@@ -67,7 +67,7 @@ pub(crate) fn give(
     version: Version<'_>,
     milestones: Milestones,
     join_within: Duration,
-    charter: &Charter,
+    identity: &TrainingIdentity,
 ) -> Result<(), SendError> {
     let range = span.flat();
     let moments = &version.optimizer.moments[..version.moments];
@@ -77,7 +77,7 @@ pub(crate) fn give(
         moments.len() as u64,
     ]);
     words.extend(pack(&milestones.numbers()));
-    words.extend_from_slice(charter.text().as_bytes());
+    words.extend_from_slice(identity.text().as_bytes());
     let header = |kind| Header::new(kind).clock(version.steps);
     writer.send(&header(Kind::Welcome), Payload::Bytes(&words))?;
     let flag = |is_last: bool| if is_last { Flags::LAST } else { Flags::NONE };
@@ -92,7 +92,7 @@ pub(crate) fn give(
     Ok(())
 }
 
-/// Numbers before the charter.
+/// Numbers before the identity.
 const NUMBERS: usize = 3 + Milestones::NUMBERS;
 
 /// Takes what [`give`] gives.
@@ -100,7 +100,7 @@ pub(crate) fn take(
     reader: &mut ReadHalf,
     span: &Span,
     moments: usize,
-    charter: &Charter,
+    identity: &TrainingIdentity,
 ) -> Result<Handover, HandoverError> {
     let frame = reader.receive(Deadline::after(FRAME_WITHIN))?;
     let steps = frame.header.clock;
@@ -110,7 +110,7 @@ pub(crate) fn take(
     let Some((numbers, theirs)) = words.split_at_checked(8 * NUMBERS) else {
         return Err(HandoverError::Malformed);
     };
-    if let Some(difference) = charter.difference(theirs) {
+    if let Some(difference) = identity.difference(theirs) {
         // What is left unread when a connection closes may take the answer
         // with it.
         while !reader

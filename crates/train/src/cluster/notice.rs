@@ -58,7 +58,7 @@ pub enum Notice {
         words: String,
     },
     /// A member was told to train something else.
-    Misled {
+    OtherTraining {
         /// Who, and what differs.
         words: String,
     },
@@ -94,7 +94,7 @@ impl Notice {
             Self::ServerResumed { .. } => "server_resumed",
             Self::GroupResumed { .. } => "workers_resumed",
             Self::Missing { .. } => "members_missing",
-            Self::Misled { .. } => "other_training",
+            Self::OtherTraining { .. } => "other_training",
             Self::Connection { .. } => "connection",
             Self::Waiting { .. } => "worker_waits",
             Self::Unwritten { .. } => "iterations_unwritten",
@@ -114,7 +114,7 @@ impl Notice {
             | Self::ServerResumed { .. }
             | Self::GroupResumed { .. }
             | Self::Missing { .. }
-            | Self::Misled { .. }
+            | Self::OtherTraining { .. }
             | Self::Connection { .. } => None,
         }
     }
@@ -126,7 +126,7 @@ impl fmt::Display for Notice {
             Self::WorkerLost { words, .. }
             | Self::Waiting { words, .. }
             | Self::Missing { words }
-            | Self::Misled { words }
+            | Self::OtherTraining { words }
             | Self::Connection { words } => formatter.write_str(words),
             Self::ServerLost { server, words } => {
                 write!(formatter, "server{server} is lost: {words}")

@@ -8,16 +8,16 @@ use paceline_kernels::AlignedBuffer;
 use paceline_nets::{Layout, Model};
 use paceline_sync::{Consistency, SettingsError, Strategy};
 
-use super::account::Account;
-use super::conductor::{Conductor, Milestones, Snapshot};
+use super::allreduce;
+use super::config::Cluster;
 use super::controller;
-use super::crew::{Crew, Kill};
-use super::frames::Meeting;
-use super::ledger::RunRecord;
-use super::plan::Cluster;
-use super::reduce;
-use super::rows::Partition;
+use super::evaluator::{Evaluator, Milestones, Snapshot};
+use super::frames::Rendezvous;
+use super::launcher::{Kill, Launcher};
+use super::partition::Partition;
 use super::threads;
+use super::totals::WorkerTotals;
+use super::worker_log::RunRecord;
 use crate::checkpoint::{Checkpoint, Progress};
 use crate::compute::Compute;
 use crate::optimizer::{Optimizer, OptimizerState};
@@ -42,7 +42,7 @@ pub struct ClusterOutcome {
     /// As of a single worker. A step is an iteration of every worker.
     pub outcome: Outcome,
     /// What each worker did, by number.
-    pub workers: Vec<Account>,
+    pub workers: Vec<WorkerTotals>,
 }
 
 impl ClusterSession {
@@ -128,20 +128,20 @@ impl ClusterSession {
         stop: &AtomicBool,
     ) -> Result<ClusterOutcome, TrainError> {
         let milestones = self.milestones();
-        let mut conductor = self.conductor(watch, milestones, self.threads_of_all());
-        let (ending, workers) = match conductor.is_done() {
+        let mut evaluator = self.evaluator(watch, milestones, self.threads_of_all());
+        let (ending, workers) = match evaluator.is_done() {
             Some(ending) => (ending, Vec::new()),
             None if self.cluster.strategy == Strategy::AllReduce => {
-                reduce::train_on_threads(self, &mut conductor, stop)?
+                allreduce::train_on_threads(self, &mut evaluator, stop)?
             }
-            None => threads::train(self, &mut conductor, milestones, stop)?,
+            None => threads::train(self, &mut evaluator, milestones, stop)?,
         };
-        let (outcome, last) = conductor.end(ending)?;
+        let (outcome, last) = evaluator.end(ending)?;
         self.keep(&outcome, last);
         Ok(ClusterOutcome { outcome, workers })
     }
 
-    /// Trains on members that `crew` starts and that meet at `meeting`, until
+    /// Trains on members that `launcher` starts and that meet at `rendezvous`, until
     /// the goal is met, the loss diverges, or `stop` is set.
     ///
     /// # Errors
@@ -149,8 +149,8 @@ impl ClusterSession {
     /// come, or the training cannot go on without a worker that was lost.
     pub fn run_on_processes(
         &mut self,
-        meeting: &Meeting,
-        crew: &mut dyn Crew,
+        rendezvous: &Rendezvous,
+        launcher: &mut dyn Launcher,
         kills: &[Kill],
         watch: &mut dyn Watch,
         stop: &AtomicBool,
@@ -158,23 +158,23 @@ impl ClusterSession {
         let milestones = self.milestones();
         // Where the workers run, nobody else uses their threads while the
         // controller evaluates; elsewhere, it has its own host's.
-        let threads = if crew.is_elsewhere() {
+        let threads = if launcher.is_external() {
             self.settings.threads
         } else {
             self.threads_of_all()
         };
-        let mut conductor = self.conductor(watch, milestones, threads);
-        let (ending, workers) = match conductor.is_done() {
+        let mut evaluator = self.evaluator(watch, milestones, threads);
+        let (ending, workers) = match evaluator.is_done() {
             Some(ending) => (ending, Vec::new()),
             None => {
                 let train = match self.cluster.strategy {
-                    Strategy::AllReduce => reduce::train_on_processes,
+                    Strategy::AllReduce => allreduce::train_on_processes,
                     _ => controller::train,
                 };
-                train(self, meeting, crew, kills, &mut conductor, stop)?
+                train(self, rendezvous, launcher, kills, &mut evaluator, stop)?
             }
         };
-        let (outcome, last) = conductor.end(ending)?;
+        let (outcome, last) = evaluator.end(ending)?;
         self.keep(&outcome, last);
         Ok(ClusterOutcome { outcome, workers })
     }
@@ -206,14 +206,14 @@ impl ClusterSession {
         self.settings.threads * self.cluster.workers.get() as usize
     }
 
-    fn conductor<'a>(
+    fn evaluator<'a>(
         &'a self,
         watch: &'a mut dyn Watch,
         milestones: Milestones,
         threads: usize,
-    ) -> Conductor<'a> {
+    ) -> Evaluator<'a> {
         let compute = Compute::new(Arc::clone(&self.model), threads, 1);
-        Conductor::new(
+        Evaluator::new(
             &self.settings,
             &self.data,
             compute,

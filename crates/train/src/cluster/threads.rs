@@ -2,7 +2,7 @@
 //!
 //! Where updates are gathered, a version of the parameters is shared without a
 //! copy and the worker that completes an iteration applies all updates in the
-//! order of the workers. Elsewhere every worker applies its own update and takes
+//! order of the workers. External every worker applies its own update and takes
 //! a copy of the parameters, server range by server range.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -15,15 +15,15 @@ use paceline_model::{Iteration, WorkerId};
 use paceline_nets::Tally;
 use paceline_sync::{Action, Clock, Consistency, Coordinator, Receipt, Sender, Tick};
 
-use super::account::Account;
-use super::conductor::{Conductor, Due, Milestones, Snapshot};
-use super::desk::Desks;
-use super::ledger::Ledger;
+use super::evaluator::{Due, Evaluator, Milestones, Snapshot};
 use super::notice::Notice;
-use super::round::Rounds;
 use super::session::ClusterSession;
 use super::store::{Rates, Store};
+use super::thread_reports::WorkerReports;
+use super::totals::WorkerTotals;
 use super::update::{Span, Update};
+use super::worker_compute::WorkerCompute;
+use super::worker_log::WorkerLog;
 use crate::clock::now;
 use crate::optimizer::{Optimizer, OptimizerState};
 use crate::session::{Ending, Settings, TrainError};
@@ -37,57 +37,57 @@ const YIELDS_FROM: u32 = 100;
 /// Trains until the goal is met.
 pub(super) fn train(
     session: &ClusterSession,
-    conductor: &mut Conductor<'_>,
+    evaluator: &mut Evaluator<'_>,
     milestones: Milestones,
     stop: &AtomicBool,
-) -> Result<(Ending, Vec<Account>), TrainError> {
-    let hall = Hall::new(session, milestones);
-    hall.open();
+) -> Result<(Ending, Vec<WorkerTotals>), TrainError> {
+    let shared = SharedState::new(session, milestones);
+    shared.open();
     let (snapshots, heard) = sync_channel(1);
-    let ledgers = Ledger::of_all(session.record.as_ref(), session.cluster.workers)?;
+    let logs = WorkerLog::of_all(session.record.as_ref(), session.cluster.workers)?;
     let ending = std::thread::scope(|scope| {
-        for (worker, mut ledger) in (0..).zip(ledgers) {
-            let (hall, snapshots) = (&hall, snapshots.clone());
+        for (worker, mut log) in (0..).zip(logs) {
+            let (shared, snapshots) = (&shared, snapshots.clone());
             std::thread::Builder::new()
                 .name(format!("worker{worker}"))
                 .spawn_scoped(scope, move || {
-                    let _guard = LeavesWithAll(hall);
-                    let rounds = Rounds::new(
+                    let _guard = LeavesWithAll(shared);
+                    let compute = WorkerCompute::new(
                         worker,
                         Arc::clone(&session.model),
                         session.data.train.clone(),
                         session.settings.clone(),
                         &session.cluster,
                     );
-                    hall.work(worker, rounds, &mut ledger, &snapshots);
-                    if let Err(source) = ledger.close() {
-                        lock(&hall.unwritten).push(Notice::Unwritten { worker, source });
+                    shared.work(worker, compute, &mut log, &snapshots);
+                    if let Err(source) = log.close() {
+                        lock(&shared.unwritten).push(Notice::Unwritten { worker, source });
                     }
                 })
                 .expect("the system starts a thread");
         }
         drop(snapshots);
-        let steps = || hall.steps();
-        let ending = hall.desks.conduct(conductor, heard, stop, steps);
-        hall.close();
+        let steps = || shared.steps();
+        let ending = shared.reports.conduct(evaluator, heard, stop, steps);
+        shared.close();
         ending
     })?;
-    for notice in lock(&hall.unwritten).drain(..) {
-        conductor.watch.noticed(&notice);
+    for notice in lock(&shared.unwritten).drain(..) {
+        evaluator.watch.noticed(&notice);
     }
     let ending = match ending {
         Some(ending) => ending,
-        None => hall.fate().unwrap_or(Ending::Interrupted),
+        None => shared.fate().unwrap_or(Ending::Interrupted),
     };
     if matches!(ending, Ending::Time | Ending::Interrupted) {
         // The workers have gone: what they left is the state to go on from.
-        conductor.hear(hall.last_snapshot(ending == Ending::Time))?;
+        evaluator.hear(shared.last_snapshot(ending == Ending::Time))?;
     }
-    Ok((ending, hall.desks.accounts()))
+    Ok((ending, shared.reports.totals()))
 }
 
 /// Where the workers meet.
-struct Hall<'a> {
+struct SharedState<'a> {
     settings: &'a Settings,
     consistency: Consistency,
     workers: usize,
@@ -102,7 +102,7 @@ struct Hall<'a> {
     /// The parameters by server where updates are applied as they come; one
     /// for all where they are gathered, which [`State`] guards as well.
     stores: Vec<Mutex<Store>>,
-    desks: Desks,
+    reports: WorkerReports,
     /// What could not be recorded.
     unwritten: Mutex<Vec<Notice>>,
     /// Updates that count, of all workers; with gathered updates, iterations.
@@ -134,7 +134,7 @@ struct Told {
 }
 
 /// Ends the training if a worker's thread panics: others would wait for it.
-struct LeavesWithAll<'a, 'b>(&'a Hall<'b>);
+struct LeavesWithAll<'a, 'b>(&'a SharedState<'b>);
 
 impl Drop for LeavesWithAll<'_, '_> {
     fn drop(&mut self) {
@@ -144,7 +144,7 @@ impl Drop for LeavesWithAll<'_, '_> {
     }
 }
 
-impl<'a> Hall<'a> {
+impl<'a> SharedState<'a> {
     fn new(session: &'a ClusterSession, milestones: Milestones) -> Self {
         let consistency = session.cluster.consistency();
         let workers = session.cluster.workers.get() as usize;
@@ -187,7 +187,7 @@ impl<'a> Hall<'a> {
                 .into_iter()
                 .map(|span| Mutex::new(Store::new(span, &session.parameters, &optimizer)))
                 .collect(),
-            desks: Desks::new(workers),
+            reports: WorkerReports::new(workers),
             unwritten: Mutex::new(Vec::new()),
             counted: AtomicU64::new(if consistency.gathers() {
                 steps
@@ -221,8 +221,8 @@ impl<'a> Hall<'a> {
     fn work(
         &self,
         worker: u32,
-        mut rounds: Rounds,
-        ledger: &mut Ledger,
+        mut compute: WorkerCompute,
+        log: &mut WorkerLog,
         snapshots: &SyncSender<Snapshot>,
     ) {
         let me = worker as usize;
@@ -249,7 +249,7 @@ impl<'a> Hall<'a> {
             }
             let parameters: &[f32] = shared.as_ref().map_or(&own, |shared| &shared[..]);
             let received = now();
-            let tally = rounds.compute(told.clock.0, parameters, &mut update);
+            let tally = compute.compute(told.clock.0, parameters, &mut update);
             drop(shared);
             let computed = now();
             if !tally.loss.is_finite() {
@@ -275,7 +275,7 @@ impl<'a> Hall<'a> {
             let row = Iteration {
                 clock: told.clock.0,
                 iterations,
-                began: ledger.at(began),
+                began: log.at(began),
                 waiting: started - began,
                 waited_for: told.waited_for.map(WorkerId),
                 receiving: received - started,
@@ -288,11 +288,11 @@ impl<'a> Hall<'a> {
                 dropped: u64::from(receipt == Receipt::Late),
             };
             {
-                let mut desk = self.desks.of(me);
-                desk.pulse.add(tally);
-                desk.account.enter(&row);
+                let mut report = self.reports.of(me);
+                report.pulse.add(tally);
+                report.totals.enter(&row);
             }
-            ledger.enter(&row);
+            log.enter(&row);
             began = sent;
         }
     }

@@ -15,16 +15,16 @@ use paceline_wire::{
     Header, Kind, Payload, ReadHalf, ReceiveError, Role, SendError, WriteHalf, connect,
 };
 
-use super::account::Account;
-use super::charter::Charter;
+use super::allreduce;
 use super::compress::{Compression, Compressor, bytes_of};
-use super::conductor::PROGRESS_EVERY;
-use super::frames::{Meeting, NOBODY, OTHER_TRAINING, pack, pack_account, trailer};
-use super::ledger::Ledger;
-use super::reduce;
-use super::round::Rounds;
+use super::evaluator::PROGRESS_EVERY;
+use super::frames::{NOBODY, OTHER_TRAINING, Rendezvous, pack, pack_account, trailer};
+use super::identity::TrainingIdentity;
 use super::session::ClusterSession;
+use super::totals::WorkerTotals;
 use super::update::{Span, Update};
+use super::worker_compute::WorkerCompute;
+use super::worker_log::WorkerLog;
 use crate::clock::{Stopwatch, now};
 
 /// Why a worker gave up.
@@ -62,7 +62,7 @@ pub enum WorkError {
     },
     /// Workers without a server meet at the trainer, and it is not known where.
     #[error("there is no address at which the workers meet")]
-    Nowhere,
+    NoAddress,
     /// The trainer was not reached.
     #[error("worker {worker} cannot reach the trainer")]
     NoTrainer {
@@ -74,7 +74,7 @@ pub enum WorkError {
     },
     /// The worker cannot listen for the others.
     #[error("worker {worker} cannot listen for the others")]
-    Unheard {
+    CannotListen {
         /// Which worker.
         worker: u32,
         /// Why.
@@ -83,7 +83,7 @@ pub enum WorkError {
     },
     /// The trainer's options are not this worker's.
     #[error("worker {worker} was told to train something else than the trainer: {difference}")]
-    Misled {
+    OtherTrainer {
         /// Which worker.
         worker: u32,
         /// The first option that differs, as the trainer sees it.
@@ -91,7 +91,7 @@ pub enum WorkError {
     },
     /// The trainer went away before the training was over.
     #[error("worker {worker} has lost the trainer")]
-    Deserted {
+    TrainerLost {
         /// Which worker.
         worker: u32,
     },
@@ -119,13 +119,13 @@ pub fn work(
     session: &ClusterSession,
     worker: u32,
     incarnation: u32,
-    meeting: &Meeting,
+    rendezvous: &Rendezvous,
 ) -> Result<(), WorkError> {
     if session.cluster.strategy == Strategy::AllReduce {
-        return reduce::work(session, worker, incarnation, meeting);
+        return allreduce::work(session, worker, incarnation, rendezvous);
     }
     let workers = session.cluster.workers.get() as usize;
-    let mut rounds = Rounds::new(
+    let mut compute = WorkerCompute::new(
         worker,
         Arc::clone(&session.model),
         session.data.train.clone(),
@@ -133,12 +133,12 @@ pub fn work(
         &session.cluster,
     );
     let unrecorded = |source| WorkError::Record { worker, source };
-    let mut books = Books {
-        account: Account {
+    let mut books = Bookkeeping {
+        totals: WorkerTotals {
             restarts: incarnation,
-            ..Account::new(workers)
+            ..WorkerTotals::new(workers)
         },
-        ledger: Ledger::open(session.record.as_ref(), worker).map_err(unrecorded)?,
+        log: WorkerLog::open(session.record.as_ref(), worker).map_err(unrecorded)?,
         last: None,
     };
     // What updates left out outlives a connection, though not the process.
@@ -150,15 +150,15 @@ pub fn work(
             session,
             worker,
             incarnation,
-            meeting,
+            rendezvous,
             &mut books,
             &mut compressor,
         )?;
-        let departure = life.go_on(&mut rounds);
+        let departure = life.go_on(&mut compute);
         drop(life);
         books.settle();
         match departure {
-            Departure::Over => return books.ledger.close().map_err(unrecorded),
+            Departure::Over => return books.log.close().map_err(unrecorded),
             Departure::Parted(least) => incarnation = least.max(incarnation + 1),
             Departure::Strange { server, difference } => {
                 return Err(WorkError::OtherTraining {
@@ -172,20 +172,20 @@ pub fn work(
 }
 
 /// What the worker writes down of itself.
-struct Books {
-    account: Account,
-    ledger: Ledger,
+struct Bookkeeping {
+    totals: WorkerTotals,
+    log: WorkerLog,
     /// The last iteration: whether its update counted is heard with the answer
     /// to it.
     last: Option<Iteration>,
 }
 
-impl Books {
+impl Bookkeeping {
     /// The last iteration is as it is.
     fn settle(&mut self) {
         if let Some(row) = self.last.take() {
-            self.account.enter(&row);
-            self.ledger.enter(&row);
+            self.totals.enter(&row);
+            self.log.enter(&row);
         }
     }
 }
@@ -194,7 +194,7 @@ const TRIED_AGAIN_AFTER: Duration = Duration::from_millis(5);
 
 struct Life<'a> {
     worker: u32,
-    charter: Charter,
+    identity: TrainingIdentity,
     clock: WorkerClock,
     spans: Vec<Span>,
     readers: Vec<ReadHalf>,
@@ -202,7 +202,7 @@ struct Life<'a> {
     parameters: AlignedBuffer,
     update: Update,
     staged: Vec<f32>,
-    books: &'a mut Books,
+    books: &'a mut Bookkeeping,
     compressor: &'a mut Compressor,
     /// Whether parameters come in half precision.
     is_half: bool,
@@ -218,21 +218,22 @@ impl<'a> Life<'a> {
         session: &ClusterSession,
         worker: u32,
         incarnation: u32,
-        meeting: &Meeting,
-        books: &'a mut Books,
+        rendezvous: &Rendezvous,
+        books: &'a mut Bookkeeping,
         compressor: &'a mut Compressor,
     ) -> Result<Self, WorkError> {
         let layout = session.model.layout();
-        let count = meeting.servers.len();
-        let credentials = meeting.credentials(Role::Worker, worker, incarnation);
+        let count = rendezvous.servers.len();
+        let credentials = rendezvous.credentials(Role::Worker, worker, incarnation);
         let (mut readers, mut writers) = (Vec::new(), Vec::new());
-        for (server, address) in meeting.servers.iter().enumerate() {
-            let connection =
-                reach(address, &credentials, meeting).map_err(|source| WorkError::Unreached {
+        for (server, address) in rendezvous.servers.iter().enumerate() {
+            let connection = reach(address, &credentials, rendezvous).map_err(|source| {
+                WorkError::Unreached {
                     worker,
                     server,
                     source,
-                })?;
+                }
+            })?;
             let (reader, writer) = connection.split();
             readers.push(reader);
             writers.push(Mutex::new(writer));
@@ -248,7 +249,7 @@ impl<'a> Life<'a> {
         let consistency = session.cluster.consistency();
         Ok(Self {
             worker,
-            charter: Charter::of(session),
+            identity: TrainingIdentity::of(session),
             clock: WorkerClock::new(consistency, servers),
             spans: Span::cut(layout, count),
             readers,
@@ -267,17 +268,17 @@ impl<'a> Life<'a> {
         })
     }
 
-    fn go_on(&mut self, rounds: &mut Rounds) -> Departure {
-        match self.iterate(rounds) {
+    fn go_on(&mut self, compute: &mut WorkerCompute) -> Departure {
+        match self.iterate(compute) {
             Ok(departure) => departure,
             Err(Broken) => Departure::Parted(0),
         }
     }
 
-    fn iterate(&mut self, rounds: &mut Rounds) -> Result<Departure, Broken> {
+    fn iterate(&mut self, compute: &mut WorkerCompute) -> Result<Departure, Broken> {
         for server in 0..self.readers.len() {
-            let charter = Payload::Bytes(self.charter.text().as_bytes());
-            self.send(server, &Header::new(Kind::Join), charter)?;
+            let identity = Payload::Bytes(self.identity.text().as_bytes());
+            self.send(server, &Header::new(Kind::Join), identity)?;
         }
         for server in 0..self.readers.len() {
             let header = self.readers[server].peek(Deadline::NEVER)?;
@@ -301,7 +302,7 @@ impl<'a> Life<'a> {
         loop {
             let mut row = Iteration {
                 iterations: self.iterations_per_update,
-                began: self.books.ledger.at(began),
+                began: self.books.log.at(began),
                 ..Iteration::default()
             };
             let start = loop {
@@ -313,7 +314,7 @@ impl<'a> Life<'a> {
                     None => self.ask()?,
                 }
             };
-            let tally = rounds.compute(start.clock.0, &self.parameters, &mut self.update);
+            let tally = compute.compute(start.clock.0, &self.parameters, &mut self.update);
             let computed = now();
             let mut due = None;
             for _ in 0..self.iterations_per_update {
@@ -442,7 +443,7 @@ impl<'a> Life<'a> {
         if always || elapsed.saturating_sub(self.told) >= PROGRESS_EVERY {
             self.told = elapsed;
             let mut numbers = Vec::new();
-            pack_account(&self.books.account, &mut numbers);
+            pack_account(&self.books.totals, &mut numbers);
             self.send(
                 0,
                 &Header::new(Kind::Record),
@@ -472,11 +473,11 @@ impl Drop for Life<'_> {
 pub(super) fn reach(
     address: &Address,
     credentials: &Credentials,
-    meeting: &Meeting,
+    rendezvous: &Rendezvous,
 ) -> Result<Connection, ConnectError> {
-    let deadline = Deadline::after(meeting.patience);
+    let deadline = Deadline::after(rendezvous.patience);
     loop {
-        match connect(address, credentials, &meeting.wire, deadline) {
+        match connect(address, credentials, &rendezvous.wire, deadline) {
             Err(ConnectError::Handshake {
                 source:
                     HandshakeError::Silent

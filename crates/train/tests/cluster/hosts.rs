@@ -6,8 +6,8 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use paceline_train::{
-    ClusterOutcome, ClusterSession, Elsewhere, Ending, Evaluation, Meeting, Notice, ProgressReport,
-    ServeError, TrainError, Watch, WorkError, serve, work,
+    ClusterOutcome, ClusterSession, Ending, Evaluation, External, Notice, ProgressReport,
+    Rendezvous, ServeError, TrainError, Watch, WorkError, serve, work,
 };
 use paceline_wire::{Address, Credentials, Deadline, Member, Role, Security, Token, connect};
 
@@ -26,8 +26,8 @@ fn address(port: u16) -> Address {
     }
 }
 
-fn meeting(ports: &[u16], security: Security) -> Meeting {
-    Meeting {
+fn meeting(ports: &[u16], security: Security) -> Rendezvous {
+    Rendezvous {
         servers: ports.iter().map(|port| address(*port)).collect(),
         token: Token::random().expect("a token"),
         security,
@@ -73,16 +73,16 @@ impl Watch for Listening<'_> {
 
 fn train(
     session: &mut ClusterSession,
-    meeting: &Meeting,
+    meeting: &Rendezvous,
     watch: &mut dyn Watch,
 ) -> Result<ClusterOutcome, TrainError> {
-    session.run_on_processes(meeting, &mut Elsewhere, &[], watch, &AtomicBool::new(false))
+    session.run_on_processes(meeting, &mut External, &[], watch, &AtomicBool::new(false))
 }
 
 /// The bits that a training ends with whose members meet at `meeting`.
-fn over_tcp(plan: &Plan, meeting: &Meeting) -> Vec<u32> {
+fn over_tcp(plan: &Plan, meeting: &Rendezvous) -> Vec<u32> {
     let dir = tempfile::tempdir().expect("a directory");
-    // Elsewhere nobody knows the trainer's files.
+    // External nobody knows the trainer's files.
     let member = |_: u32| plan.session(Path::new("/nowhere/model.safetensors"));
     std::thread::scope(|scope| {
         // In any order: workers come before their servers.
@@ -227,7 +227,7 @@ fn strangers_and_second_trainers_are_refused_counted_and_disturb_nobody() {
 
 #[test]
 fn who_does_not_come_in_time_is_named() {
-    let hurried = |ports| Meeting {
+    let hurried = |ports| Rendezvous {
         patience: Duration::from_millis(200),
         ..meeting(ports, Security::Plain)
     };
@@ -255,7 +255,7 @@ fn who_does_not_come_in_time_is_named() {
     );
 
     // Long enough for the server to come.
-    let meeting = &Meeting {
+    let meeting = &Rendezvous {
         patience: Duration::from_secs(2),
         ..meeting(&[7033], Security::Plain)
     };

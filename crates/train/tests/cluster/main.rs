@@ -1,8 +1,8 @@
 //! Several workers, on data with a known answer.
 
+mod allreduce;
 mod compress;
 mod hosts;
 mod processes;
-mod reduce;
 mod support;
 mod threads;

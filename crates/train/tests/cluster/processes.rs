@@ -10,9 +10,9 @@ use std::time::Duration;
 use paceline_data::Split;
 use paceline_nets::Model;
 use paceline_train::{
-    Cadence, Checkpoint, CheckpointSettings, Cluster, ClusterOutcome, ClusterSession, Crew, Ending,
-    Evaluation, Fallen, Goal, Kill, Meeting, Notice, ProgressReport, Settings, StartMemberError,
-    TrainError, Watch, serve, work,
+    Cadence, Checkpoint, CheckpointSettings, Cluster, ClusterOutcome, ClusterSession, Ended,
+    Ending, Evaluation, Goal, Kill, Launcher, Notice, ProgressReport, Rendezvous, Settings,
+    StartMemberError, TrainError, Watch, serve, work,
 };
 use paceline_wire::{Address, Member, Role, Security, Token};
 
@@ -171,15 +171,15 @@ fn member() {
     }
 }
 
-pub(crate) fn meeting(dir: &Path, servers: u32, token: Token) -> Meeting {
-    Meeting {
+pub(crate) fn meeting(dir: &Path, servers: u32, token: Token) -> Rendezvous {
+    Rendezvous {
         servers: (0..servers)
             .map(|server| Address::Unix(dir.join("sockets").join(format!("server{server}"))))
             .collect(),
         token,
         security: Security::Plain,
         wire: Default::default(),
-        patience: Meeting::PATIENCE,
+        patience: Rendezvous::PATIENCE,
     }
 }
 
@@ -205,7 +205,7 @@ impl Children {
     }
 }
 
-impl Crew for Children {
+impl Launcher for Children {
     fn start(&mut self, member: Member) -> Result<(), StartMemberError> {
         let failed = |source| StartMemberError { member, source };
         let role = match member.role {
@@ -235,13 +235,13 @@ impl Crew for Children {
         Ok(())
     }
 
-    fn ended(&mut self) -> Vec<Fallen> {
+    fn ended(&mut self) -> Vec<Ended> {
         let mut fallen = Vec::new();
         self.running.retain_mut(|(member, child)| {
             let Ok(Some(status)) = child.try_wait() else {
                 return true;
             };
-            fallen.push(Fallen {
+            fallen.push(Ended {
                 member: *member,
                 how: status.to_string(),
             });

@@ -4,7 +4,7 @@ use crate::failure::Failure;
 use crate::quantity;
 use clap::ValueEnum;
 use paceline_sync::{OnWorkerLoss, Strategy};
-use paceline_train::{Cluster, Compression, Kill, Meeting, Slowdown};
+use paceline_train::{Cluster, Compression, Kill, Rendezvous, Slowdown};
 use paceline_wire::{Address, Impairment, Role, Security, Token};
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
@@ -265,8 +265,8 @@ pub(super) struct Plan {
 
 impl Plan {
     /// Where members find each other by `--at`.
-    pub(super) fn meeting(&self, token: Token) -> Meeting {
-        Meeting {
+    pub(super) fn meeting(&self, token: Token) -> Rendezvous {
+        Rendezvous {
             servers: self.at.clone(),
             token,
             security: if self.tls {
@@ -277,7 +277,7 @@ impl Plan {
             wire: self.wire(),
             patience: match self.spawn {
                 Spawn::Hosts => self.wait,
-                Spawn::Threads | Spawn::Processes => Meeting::PATIENCE,
+                Spawn::Threads | Spawn::Processes => Rendezvous::PATIENCE,
             },
         }
     }

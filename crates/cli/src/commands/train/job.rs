@@ -60,7 +60,7 @@ impl Job {
             }
             Some(threads) => threads.get(),
             None => match &plan {
-                // Elsewhere a worker has a host for itself, or the user says.
+                // External a worker has a host for itself, or the user says.
                 Some(plan) if plan.spawn != Spawn::Hosts => {
                     (usable_cpus()? / plan.cluster.workers.get() as usize).max(1)
                 }

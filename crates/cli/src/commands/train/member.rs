@@ -10,9 +10,9 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output;
 use anyhow::{Context, anyhow};
-use paceline_engine::{never_interrupt_the_waker, take_share_of_cpus};
+use paceline_engine::{take_share_of_cpus, use_batch_scheduling};
 use paceline_sync::Strategy;
-use paceline_train::{ClusterSession, Meeting, serve_at, work};
+use paceline_train::{ClusterSession, Rendezvous, serve_at, work};
 use paceline_wire::{Address, Token};
 use signal_hook::consts::signal::{SIGHUP, SIGINT, SIGTERM};
 use std::io::Read;
@@ -89,7 +89,7 @@ pub(crate) fn server(args: &ServerArgs) -> Result<Exit, Failure> {
 struct Joining {
     session: Box<ClusterSession>,
     plan: Plan,
-    meeting: Meeting,
+    meeting: Rendezvous,
 }
 
 impl Joining {
@@ -135,7 +135,7 @@ impl Joining {
         if self.plan.spawn == Spawn::Processes {
             let _ = take_share_of_cpus(rank as usize, workers, self.session.threads());
         }
-        let _ = never_interrupt_the_waker();
+        let _ = use_batch_scheduling();
     }
 
     /// A person started this member and may look at it.

@@ -4,7 +4,7 @@ use super::distributed::Plan;
 use crate::context;
 use crate::failure::Failure;
 use anyhow::Context;
-use paceline_train::{Crew, Fallen, Meeting, StartMemberError};
+use paceline_train::{Ended, Launcher, Rendezvous, StartMemberError};
 use paceline_wire::{Address, Member, Role, Token};
 use std::ffi::OsString;
 use std::io::{self, Write};
@@ -16,7 +16,7 @@ pub(super) struct Members {
     program: PathBuf,
     /// What the user typed after `train`.
     words: Vec<OsString>,
-    meeting: Meeting,
+    meeting: Rendezvous,
     /// The words name the addresses.
     has_addresses: bool,
     sockets: PathBuf,
@@ -46,7 +46,7 @@ impl Members {
         })
     }
 
-    pub(super) fn meeting(&self) -> Meeting {
+    pub(super) fn meeting(&self) -> Rendezvous {
         self.meeting.clone()
     }
 
@@ -86,7 +86,7 @@ fn nonce() -> Result<String, Failure> {
     Ok(token.reveal()[..8].to_owned())
 }
 
-impl Crew for Members {
+impl Launcher for Members {
     fn start(&mut self, member: Member) -> Result<(), StartMemberError> {
         let (child, stdin) = self
             .spawn(member)
@@ -95,13 +95,13 @@ impl Crew for Members {
         Ok(())
     }
 
-    fn ended(&mut self) -> Vec<Fallen> {
+    fn ended(&mut self) -> Vec<Ended> {
         let mut fallen = Vec::new();
         self.running.retain_mut(|(member, child, _)| {
             let Ok(Some(status)) = child.try_wait() else {
                 return true;
             };
-            fallen.push(Fallen {
+            fallen.push(Ended {
                 member: *member,
                 how: status.to_string(),
             });

@@ -8,7 +8,7 @@ mod args;
 mod classic;
 mod data;
 mod distributed;
-mod elsewhere;
+mod external;
 mod given;
 mod job;
 mod list;

@@ -2,7 +2,7 @@
 
 use crate::failure::Failure;
 use anyhow::Context;
-use paceline_train::{Account, Evaluation, Metric, Notice, ProgressReport};
+use paceline_train::{Evaluation, Metric, Notice, ProgressReport, WorkerTotals};
 use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::path::Path;
@@ -82,7 +82,7 @@ impl Reports {
     }
 
     /// What each worker has done so far, by number.
-    pub(super) fn workers(&self, accounts: &[Account]) {
+    pub(super) fn workers(&self, accounts: &[WorkerTotals]) {
         for (worker, account) in accounts.iter().enumerate() {
             let mut line = format!(
                 "{{\"worker\": {worker}, \"iterations\": {}, \"rows\": {}, \"computing_s\": {:.6}, \

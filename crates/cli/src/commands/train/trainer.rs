@@ -3,7 +3,7 @@
 use super::args::Args;
 use super::classic::ClassicJob;
 use super::distributed::Spawn;
-use super::elsewhere::Invitation;
+use super::external::ExternalStart;
 use super::job::{Job, Opened};
 use super::members::Members;
 use super::reports::Reports;
@@ -14,8 +14,8 @@ use anyhow::Context;
 use paceline_records::{Run, State, WallTime};
 use paceline_report::number;
 use paceline_train::{
-    Account, ClusterSession, Elsewhere, Ending, Evaluation, Notice, Outcome, ProgressReport,
-    RunRecord, Watch,
+    ClusterSession, Ending, Evaluation, External, Notice, Outcome, ProgressReport, RunRecord,
+    Watch, WorkerTotals,
 };
 use signal_hook::consts::signal::{SIGHUP, SIGINT, SIGTERM};
 use std::path::PathBuf;
@@ -42,7 +42,7 @@ pub(crate) fn trainer(args: &Args) -> Result<Exit, Failure> {
     let title = format!("{} on {}", job.model, job.data);
     let (threads, batch_size) = (job.settings().threads, job.settings().batch_size);
     let rate = job.settings().rate;
-    let crew = job.plan().map(|plan| {
+    let cluster_words = job.plan().map(|plan| {
         let cluster = &plan.cluster;
         format!(
             "{} under {}, each with ",
@@ -55,7 +55,7 @@ pub(crate) fn trainer(args: &Args) -> Result<Exit, Failure> {
     reports.phase(if gathers { "wait for members" } else { "train" });
     output::data(&format!(
         "{title}: {}batches of {batch_size} on {}\n",
-        crew.unwrap_or_default(),
+        cluster_words.unwrap_or_default(),
         plural(threads as u64, "thread")
     ))?;
     let mut told = Told {
@@ -78,9 +78,9 @@ pub(crate) fn trainer(args: &Args) -> Result<Exit, Failure> {
                     session.run_on_processes(&meeting, &mut members, &plan.kills, &mut told, &stop)
                 }
                 Spawn::Hosts => {
-                    let Invitation { meeting, text } = Invitation::new(&plan)?;
+                    let ExternalStart { meeting, text } = ExternalStart::new(&plan)?;
                     output::data(&text)?;
-                    session.run_on_processes(&meeting, &mut Elsewhere, &[], &mut told, &stop)
+                    session.run_on_processes(&meeting, &mut External, &[], &mut told, &stop)
                 }
             };
             let found = found.map_err(Failure::world)?;
@@ -128,7 +128,7 @@ impl Watch for Told {
         let _ = output::data(&format!("notice: {notice}\n"));
     }
 
-    fn workers(&mut self, accounts: &[Account]) {
+    fn workers(&mut self, accounts: &[WorkerTotals]) {
         if self.elapsed.saturating_sub(self.workers_told) >= WORKERS_EVERY {
             self.workers_told = self.elapsed;
             self.reports.workers(accounts);

@@ -8,8 +8,8 @@ use paceline_wire::{Connection, Deadline, Header, Kind, Role};
 
 use super::Controller;
 use crate::clock::now;
-use crate::cluster::conductor::Conductor;
-use crate::cluster::dial::{Dial, Dialed};
+use crate::cluster::connecting::{ConnectNews, Connecting};
+use crate::cluster::evaluator::Evaluator;
 use crate::cluster::handover::{self, Version};
 use crate::cluster::notice::Notice;
 use crate::session::TrainError;
@@ -23,33 +23,34 @@ const BACK_WITHIN: Duration = Duration::from_secs(2);
 impl Controller<'_> {
     /// Starts to reach a server.
     pub(super) fn dial(&mut self, server: usize) -> Result<(), TrainError> {
-        // Who is elsewhere is waited for as long as the roll says.
-        let deadline = if self.is_elsewhere {
+        // Who is elsewhere is waited for as long as the membership says.
+        let deadline = if self.is_external {
             Deadline::NEVER
         } else {
-            Deadline::after(self.meeting.patience)
+            Deadline::after(self.rendezvous.patience)
         };
-        let dial = Dial::start(self.meeting, server, deadline).map_err(TrainError::Wait)?;
-        self.dials[server] = Some(dial);
+        let dial =
+            Connecting::start(self.rendezvous, server, deadline).map_err(TrainError::Wait)?;
+        self.connecting[server] = Some(dial);
         Ok(())
     }
 
     /// Meets the servers that were reached.
-    pub(super) fn greet(&mut self, conductor: &mut Conductor<'_>) -> Result<(), TrainError> {
-        for server in 0..self.dials.len() {
-            match self.dials[server].as_ref().and_then(Dial::news) {
+    pub(super) fn greet(&mut self, evaluator: &mut Evaluator<'_>) -> Result<(), TrainError> {
+        for server in 0..self.connecting.len() {
+            match self.connecting[server].as_ref().and_then(Connecting::news) {
                 None => {}
-                Some(Dialed::Reached(connection)) => {
-                    self.dials[server] = None;
-                    self.meet(server, *connection, conductor)?;
+                Some(ConnectNews::Reached(connection)) => {
+                    self.connecting[server] = None;
+                    self.meet(server, *connection, evaluator)?;
                 }
-                Some(Dialed::Hindered(error)) => {
+                Some(ConnectNews::Hindered(error)) => {
                     let why = std::error::Error::source(&error).map(ToString::to_string);
-                    conductor.watch.noticed(&Notice::Connection {
+                    evaluator.watch.noticed(&Notice::Connection {
                         words: format!("{error}: {}; it is tried again", why.unwrap_or_default()),
                     });
                 }
-                Some(Dialed::GivenUp(source)) => {
+                Some(ConnectNews::GivenUp(source)) => {
                     return Err(TrainError::Unreached { server, source });
                 }
             }
@@ -62,11 +63,11 @@ impl Controller<'_> {
         &mut self,
         server: usize,
         connection: Connection,
-        conductor: &mut Conductor<'_>,
+        evaluator: &mut Evaluator<'_>,
     ) -> Result<(), TrainError> {
         let (reader, mut writer) = connection.split();
         let session = self.session;
-        let (steps, parameters, optimizer) = match conductor.last() {
+        let (steps, parameters, optimizer) = match evaluator.last() {
             Some(last) => (last.steps, &last.parameters[..], &last.optimizer),
             None => (
                 session.progress.steps,
@@ -80,8 +81,8 @@ impl Controller<'_> {
             optimizer,
             moments: session.server_optimizer().moments(),
         };
-        let join_within = if self.is_elsewhere {
-            self.meeting.patience
+        let join_within = if self.is_external {
+            self.rendezvous.patience
         } else {
             LEAST_JOIN
         };
@@ -91,7 +92,7 @@ impl Controller<'_> {
             version,
             self.milestones,
             join_within.max(session.cluster.failure_timeout),
-            &self.charter,
+            &self.identity,
         );
         if given.is_err() {
             // It is gone again; a child is started again where its end is seen.
@@ -100,14 +101,14 @@ impl Controller<'_> {
         self.readers[server] = Some(reader);
         self.writers[server] = Some(writer);
         self.heard_at[server] = Some(now());
-        self.roll.server_came(server, now());
+        self.membership.server_came(server, now());
         // Workers come back to it now.
         for since in self.doomed.values_mut() {
             *since = now();
         }
         if self.has_begun {
             let lost = self.steps.saturating_sub(steps);
-            conductor.watch.noticed(&Notice::ServerResumed {
+            evaluator.watch.noticed(&Notice::ServerResumed {
                 server,
                 step: steps,
                 lost,
@@ -140,15 +141,15 @@ impl Controller<'_> {
 
     /// Starts the workers when all servers are there. The training begins when
     /// those that are started elsewhere have come.
-    pub(super) fn begin(&mut self, conductor: &mut Conductor<'_>) -> Result<(), TrainError> {
-        if self.has_begun || !self.roll.has_all_servers() {
+    pub(super) fn begin(&mut self, evaluator: &mut Evaluator<'_>) -> Result<(), TrainError> {
+        if self.has_begun || !self.membership.has_all_servers() {
             return Ok(());
         }
-        if self.is_elsewhere {
-            if !self.roll.is_complete() {
+        if self.is_external {
+            if !self.membership.is_complete() {
                 return Ok(());
             }
-            conductor.begin();
+            evaluator.begin();
         } else {
             for rank in 0..self.session.cluster.workers.get() {
                 self.start(Role::Worker, rank)?;
@@ -160,9 +161,9 @@ impl Controller<'_> {
     }
 
     /// Says who is missing, and gives up on whom the training waits too long.
-    pub(super) fn call_the_roll(
+    pub(super) fn check_membership(
         &mut self,
-        conductor: &mut Conductor<'_>,
+        evaluator: &mut Evaluator<'_>,
     ) -> Result<(), TrainError> {
         let now = now();
         let failure_timeout = self.session.cluster.failure_timeout;
@@ -170,16 +171,16 @@ impl Controller<'_> {
             if heard_at.is_some_and(|heard| now - heard >= failure_timeout) {
                 *heard_at = None;
                 let seconds = failure_timeout.as_secs_f64();
-                conductor.watch.noticed(&Notice::ServerLost {
+                evaluator.watch.noticed(&Notice::ServerLost {
                     server,
                     words: format!("it has said nothing for {seconds} s"),
                 });
             }
         }
-        if let Some(words) = self.roll.notice(now) {
-            conductor.watch.noticed(&Notice::Missing { words });
+        if let Some(words) = self.membership.notice(now) {
+            evaluator.watch.noticed(&Notice::Missing { words });
         }
-        let are_servers_here = self.roll.has_all_servers();
+        let are_servers_here = self.membership.has_all_servers();
         if let Some((worker, _)) = self
             .doomed
             .iter()
@@ -196,11 +197,14 @@ impl Controller<'_> {
             });
         }
         let may_go_on = self.has_begun && self.policy == OnWorkerLoss::Continue;
-        let goes_on = may_go_on && are_servers_here && self.roll.has_a_worker();
-        let patience = self.meeting.patience;
-        if !goes_on && !self.roll.is_complete() && self.roll.unchanged_for(now) >= patience {
+        let goes_on = may_go_on && are_servers_here && self.membership.has_a_worker();
+        let patience = self.rendezvous.patience;
+        if !goes_on
+            && !self.membership.is_complete()
+            && self.membership.unchanged_for(now) >= patience
+        {
             return Err(TrainError::Missing {
-                who: self.roll.missing(),
+                who: self.membership.missing(),
                 patience,
             });
         }
@@ -211,15 +215,15 @@ impl Controller<'_> {
     pub(super) fn await_again(
         &mut self,
         server: usize,
-        conductor: &mut Conductor<'_>,
+        evaluator: &mut Evaluator<'_>,
     ) -> Result<(), TrainError> {
-        conductor.watch.noticed(&Notice::ServerLost {
+        evaluator.watch.noticed(&Notice::ServerLost {
             server,
             words: "its connection broke; start it again, unless only the network failed"
                 .to_owned(),
         });
         self.heard_at[server] = None;
-        self.roll.server_went(server, now());
+        self.membership.server_went(server, now());
         self.dial(server)
     }
 }

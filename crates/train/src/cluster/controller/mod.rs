@@ -15,18 +15,18 @@ use paceline_wire::{
     Deadline, Flags, Frame, Header, Kind, Member, Payload, ReadHalf, Role, WriteHalf, wait_any,
 };
 
-use super::account::{Account, Lives};
-use super::charter::Charter;
-use super::conductor::{Conductor, Milestones, Snapshot};
-use super::crew::{Crew, Fallen, Kill, Moment};
-use super::dial::Dial;
+use super::connecting::Connecting;
+use super::evaluator::{Evaluator, Milestones, Snapshot};
 use super::frames::{
-    AS_SOON_AS_MAY_BE, Caption, MISLED, Meeting, OTHER_TRAINING, SILENT, WAITS, unpack,
+    ABOUT_OTHER_TRAINING, AT_NEXT_STEP, Caption, OTHER_TRAINING, Rendezvous, SILENT, WAITS, unpack,
     unpack_accounts,
 };
+use super::identity::TrainingIdentity;
+use super::launcher::{Ended, Kill, Launcher, Moment};
+use super::membership::Membership;
 use super::notice::Notice;
-use super::roll::Roll;
 use super::session::ClusterSession;
+use super::totals::{LifetimeTotals, WorkerTotals};
 use super::update::Span;
 use crate::clock::now;
 use crate::optimizer::OptimizerState;
@@ -36,49 +36,49 @@ use crate::session::{Ending, TrainError};
 const MOST_STARTS: u32 = 20;
 
 /// How long the controller waits for last words.
-const FAREWELL: Duration = Duration::from_secs(5);
+const GRACE: Duration = Duration::from_secs(5);
 
 /// How long it looks at its connections before it looks at its children.
-const GLANCE: Duration = Duration::from_millis(20);
+const POLL_EVERY: Duration = Duration::from_millis(20);
 
 /// The same while a server is being reached.
-const SHORT_GLANCE: Duration = Duration::from_millis(2);
+const POLL_EVERY_WHILE_CONNECTING: Duration = Duration::from_millis(2);
 
 /// Trains until the goal is met. All members have ended on return.
 pub(super) fn train(
     session: &ClusterSession,
-    meeting: &Meeting,
-    crew: &mut dyn Crew,
+    rendezvous: &Rendezvous,
+    launcher: &mut dyn Launcher,
     kills: &[Kill],
-    conductor: &mut Conductor<'_>,
+    evaluator: &mut Evaluator<'_>,
     stop: &AtomicBool,
-) -> Result<(Ending, Vec<Account>), TrainError> {
-    let mut controller = Controller::new(session, meeting, crew, kills);
-    let outcome = controller.conduct(conductor, stop);
-    controller.dismiss(conductor);
+) -> Result<(Ending, Vec<WorkerTotals>), TrainError> {
+    let mut controller = Controller::new(session, rendezvous, launcher, kills);
+    let outcome = controller.conduct(evaluator, stop);
+    controller.dismiss(evaluator);
     let ending = outcome?;
-    Ok((ending, controller.accounts()))
+    Ok((ending, controller.totals()))
 }
 
 struct Controller<'a> {
     session: &'a ClusterSession,
-    meeting: &'a Meeting,
-    crew: &'a mut dyn Crew,
+    rendezvous: &'a Rendezvous,
+    launcher: &'a mut dyn Launcher,
     /// Members are started by somebody else.
-    is_elsewhere: bool,
+    is_external: bool,
     policy: OnWorkerLoss,
     gathers: bool,
     milestones: Milestones,
-    charter: Charter,
+    identity: TrainingIdentity,
     kills: Vec<Kill>,
     spans: Vec<Span>,
     readers: Vec<Option<ReadHalf>>,
     writers: Vec<Option<WriteHalf>>,
     /// The servers that are being reached.
-    dials: Vec<Option<Dial>>,
+    connecting: Vec<Option<Connecting>>,
     /// When each server was last heard, unless its silence was told.
     heard_at: Vec<Option<Instant>>,
-    roll: Roll,
+    membership: Membership,
     /// Workers have been started, or the last that is started elsewhere came.
     has_begun: bool,
     /// Who runs, or ran last, by role and number.
@@ -86,7 +86,7 @@ struct Controller<'a> {
     assemblies: BTreeMap<u64, Assembly>,
     /// The last step that was looked at.
     heard: Option<u64>,
-    lives: Vec<Lives>,
+    lifetimes: Vec<LifetimeTotals>,
     pulse: Tally,
     steps: u64,
     began: Instant,
@@ -127,20 +127,20 @@ enum News {
 impl<'a> Controller<'a> {
     fn new(
         session: &'a ClusterSession,
-        meeting: &'a Meeting,
-        crew: &'a mut dyn Crew,
+        rendezvous: &'a Rendezvous,
+        launcher: &'a mut dyn Launcher,
         kills: &[Kill],
     ) -> Self {
-        let count = meeting.servers.len();
+        let count = rendezvous.servers.len();
         let workers = session.cluster.workers.get() as usize;
         let consistency = session.cluster.consistency();
         Self {
-            is_elsewhere: crew.is_elsewhere(),
+            is_external: launcher.is_external(),
             milestones: session.milestones(),
-            charter: Charter::of(session),
-            dials: (0..count).map(|_| None).collect(),
+            identity: TrainingIdentity::of(session),
+            connecting: (0..count).map(|_| None).collect(),
             heard_at: vec![None; count],
-            roll: Roll::new(&meeting.servers, workers, now()),
+            membership: Membership::new(&rendezvous.servers, workers, now()),
             has_begun: false,
             policy: session
                 .cluster
@@ -154,7 +154,7 @@ impl<'a> Controller<'a> {
             running: BTreeMap::new(),
             assemblies: BTreeMap::new(),
             heard: None,
-            lives: vec![Lives::new(workers); workers],
+            lifetimes: vec![LifetimeTotals::new(workers); workers],
             pulse: Tally::default(),
             steps: session.progress.steps,
             began: now(),
@@ -163,14 +163,14 @@ impl<'a> Controller<'a> {
             doomed: BTreeMap::new(),
             has_last_words: false,
             session,
-            meeting,
-            crew,
+            rendezvous,
+            launcher,
         }
     }
 
     fn conduct(
         &mut self,
-        conductor: &mut Conductor<'_>,
+        evaluator: &mut Evaluator<'_>,
         stop: &AtomicBool,
     ) -> Result<Ending, TrainError> {
         let servers = u32::try_from(self.readers.len()).expect("servers are counted by 32 bits");
@@ -181,38 +181,42 @@ impl<'a> Controller<'a> {
         loop {
             let awaited: Vec<&ReadHalf> = self.readers.iter().flatten().collect();
             let behind: Vec<&WriteHalf> = self.writers.iter().flatten().collect();
-            let is_dialing = self.dials.iter().any(Option::is_some);
-            let glance = if is_dialing { SHORT_GLANCE } else { GLANCE };
+            let is_dialing = self.connecting.iter().any(Option::is_some);
+            let glance = if is_dialing {
+                POLL_EVERY_WHILE_CONNECTING
+            } else {
+                POLL_EVERY
+            };
             if awaited.is_empty() {
                 std::thread::sleep(glance);
             } else {
                 wait_any(&awaited, &behind, Deadline::after(glance)).map_err(TrainError::Wait)?;
             }
             for server in 0..self.readers.len() {
-                if let Some(ending) = self.listen(server, conductor)? {
+                if let Some(ending) = self.listen(server, evaluator)? {
                     return Ok(ending);
                 }
             }
-            self.look_after(conductor)?;
-            self.greet(conductor)?;
-            self.begin(conductor)?;
-            if self.is_elsewhere {
-                self.call_the_roll(conductor)?;
+            self.look_after(evaluator)?;
+            self.greet(evaluator)?;
+            self.begin(evaluator)?;
+            if self.is_external {
+                self.check_membership(evaluator)?;
             }
             if self.has_begun {
                 self.kill();
             }
             let pulse = std::mem::take(&mut self.pulse);
-            conductor.tell(pulse, self.steps, || self.accounts());
+            evaluator.tell(pulse, self.steps, || self.totals());
             let is_stopped = stop.load(Ordering::Relaxed);
             match self.ending {
                 // There is nothing to look at, and perhaps nobody to ask.
                 None if is_stopped && !self.has_begun => return Ok(Ending::Interrupted),
                 None if is_stopped => self.end(Ending::Interrupted),
-                None if self.has_begun && conductor.is_late() => self.end(Ending::Time),
+                None if self.has_begun && evaluator.is_late() => self.end(Ending::Time),
                 // Workers that hang do not hold up the end: the last snapshot
                 // that was looked at is what remains.
-                Some((ending, since)) if since.elapsed() > FAREWELL => return Ok(ending),
+                Some((ending, since)) if since.elapsed() > GRACE => return Ok(ending),
                 _ => {}
             }
         }
@@ -226,7 +230,7 @@ impl<'a> Controller<'a> {
             rank,
             incarnation: starts,
         };
-        self.crew.start(member)?;
+        self.launcher.start(member)?;
         let running = Running {
             member,
             is_alive: true,
@@ -240,7 +244,7 @@ impl<'a> Controller<'a> {
     fn listen(
         &mut self,
         server: usize,
-        conductor: &mut Conductor<'_>,
+        evaluator: &mut Evaluator<'_>,
     ) -> Result<Option<Ending>, TrainError> {
         let Some(mut reader) = self.readers[server].take() else {
             return Ok(None);
@@ -249,7 +253,7 @@ impl<'a> Controller<'a> {
             let news = match reader.try_receive() {
                 Ok(Some(frame)) => {
                     self.heard_at[server] = Some(now());
-                    self.hear(server, &frame, conductor)?
+                    self.hear(server, &frame, evaluator)?
                 }
                 Ok(None) => {
                     self.readers[server] = Some(reader);
@@ -258,8 +262,8 @@ impl<'a> Controller<'a> {
                 Err(_) => {
                     self.writers[server] = None;
                     // The end of a child is seen where they are looked after.
-                    if self.is_elsewhere && self.ending.is_none() {
-                        self.await_again(server, conductor)?;
+                    if self.is_external && self.ending.is_none() {
+                        self.await_again(server, evaluator)?;
                     }
                     return Ok(None);
                 }
@@ -267,7 +271,7 @@ impl<'a> Controller<'a> {
             let ending = match news {
                 News::Nothing => None,
                 News::Ends(ending) => Some(ending),
-                News::Snapshot(steps) => self.look(steps, conductor)?,
+                News::Snapshot(steps) => self.look(steps, evaluator)?,
                 News::Strange => {
                     self.writers[server] = None;
                     self.dial(server)?;
@@ -285,7 +289,7 @@ impl<'a> Controller<'a> {
         &mut self,
         server: usize,
         frame: &Frame<'_>,
-        conductor: &mut Conductor<'_>,
+        evaluator: &mut Evaluator<'_>,
     ) -> Result<News, TrainError> {
         let header = frame.header;
         let Ok(payload) = frame.payload() else {
@@ -293,7 +297,7 @@ impl<'a> Controller<'a> {
         };
         match (header.kind, payload) {
             (Kind::Record, Payload::Bytes(words)) if header.start != 0 => {
-                conductor.watch.noticed(&notice(&header, words));
+                evaluator.watch.noticed(&notice(&header, words));
             }
             (Kind::Record, Payload::Bytes(bytes)) => self.note(&unpack(bytes)),
             (Kind::Saved, Payload::Bytes(bytes)) => {
@@ -308,15 +312,15 @@ impl<'a> Controller<'a> {
                 return Ok(self.assemble(server, &header, values));
             }
             (Kind::Join, _) => {
-                self.roll.worker_came(header.sender, server, now());
+                self.membership.worker_came(header.sender, server, now());
                 self.silent.remove(&header.sender);
                 self.doomed.remove(&header.sender);
             }
             (Kind::Leave, Payload::Bytes(text)) => {
-                self.roll.worker_went(header.sender, server, now());
+                self.membership.worker_went(header.sender, server, now());
                 // Every server sees a loss; the first speaks for all.
                 if server == 0 {
-                    conductor.watch.noticed(&Notice::WorkerLost {
+                    evaluator.watch.noticed(&Notice::WorkerLost {
                         worker: header.sender,
                         words: String::from_utf8_lossy(text).into_owned(),
                     });
@@ -332,7 +336,7 @@ impl<'a> Controller<'a> {
                 let worker = (Role::Worker, header.sender);
                 let runs = self.running.get(&worker).is_some_and(|who| who.is_alive);
                 if !runs && self.ending.is_none() {
-                    self.replace(worker, "a server asks for it", conductor)?;
+                    self.replace(worker, "a server asks for it", evaluator)?;
                 }
             }
             // A worker that left one server because another died is on its way
@@ -343,16 +347,16 @@ impl<'a> Controller<'a> {
                     how: "it was silent for too long".to_owned(),
                 });
             }
-            (Kind::Stop, _) if self.is_elsewhere && self.policy == OnWorkerLoss::Fail => {
+            (Kind::Stop, _) if self.is_external && self.policy == OnWorkerLoss::Fail => {
                 self.doomed.entry(header.sender).or_insert_with(now);
             }
             (Kind::Fault, Payload::Bytes(theirs)) if header.start == OTHER_TRAINING => {
-                let difference = self.charter.difference(theirs).unwrap_or_default();
-                conductor.watch.noticed(&Notice::Misled {
+                let difference = self.identity.difference(theirs).unwrap_or_default();
+                evaluator.watch.noticed(&Notice::OtherTraining {
                     words: format!("server {server} trains something else: {difference}"),
                 });
                 self.heard_at[server] = None;
-                self.roll.server_went(server, now());
+                self.membership.server_went(server, now());
                 return Ok(News::Strange);
             }
             (Kind::Fault, _) => return Ok(News::Ends(Ending::Diverged)),
@@ -377,7 +381,7 @@ impl<'a> Controller<'a> {
     }
 
     fn note(&mut self, numbers: &[u64]) {
-        let [steps, loss, hits, rows, accounts @ ..] = numbers else {
+        let [steps, loss, hits, rows, totals @ ..] = numbers else {
             return;
         };
         self.steps = *steps;
@@ -386,14 +390,14 @@ impl<'a> Controller<'a> {
             hits: *hits,
             rows: *rows,
         });
-        let found = unpack_accounts(accounts, self.lives.len());
-        for (lives, account) in self.lives.iter_mut().zip(found) {
-            lives.hear(account);
+        let found = unpack_accounts(totals, self.lifetimes.len());
+        for (lifetimes, totals) in self.lifetimes.iter_mut().zip(found) {
+            lifetimes.hear(totals);
         }
     }
 
-    fn accounts(&self) -> Vec<Account> {
-        self.lives.iter().map(Lives::sum).collect()
+    fn totals(&self) -> Vec<WorkerTotals> {
+        self.lifetimes.iter().map(LifetimeTotals::sum).collect()
     }
 
     fn assembly(&mut self, steps: u64) -> &mut Assembly {
@@ -442,7 +446,7 @@ impl<'a> Controller<'a> {
     fn look(
         &mut self,
         steps: u64,
-        conductor: &mut Conductor<'_>,
+        evaluator: &mut Evaluator<'_>,
     ) -> Result<Option<Ending>, TrainError> {
         let Some(assembly) = self.assemblies.remove(&steps) else {
             return Ok(None);
@@ -458,7 +462,7 @@ impl<'a> Controller<'a> {
         if let Some((ending, _)) = self.ending {
             due.evaluation |= ending == Ending::Time;
         }
-        let found = conductor.hear(Snapshot {
+        let found = evaluator.hear(Snapshot {
             steps,
             parameters: Arc::new(assembly.parameters),
             optimizer,
@@ -479,12 +483,12 @@ impl<'a> Controller<'a> {
     /// follow when they hear of it.
     fn end(&mut self, ending: Ending) {
         self.ending = Some((ending, now()));
-        self.say(0, &Header::new(Kind::Checkpoint).clock(AS_SOON_AS_MAY_BE));
+        self.say(0, &Header::new(Kind::Checkpoint).clock(AT_NEXT_STEP));
     }
 
     /// Looks at who has ended.
-    fn look_after(&mut self, conductor: &mut Conductor<'_>) -> Result<(), TrainError> {
-        for Fallen { member, how } in self.crew.ended() {
+    fn look_after(&mut self, evaluator: &mut Evaluator<'_>) -> Result<(), TrainError> {
+        for Ended { member, how } in self.launcher.ended() {
             let who = (member.role, member.rank);
             let Some(running) = self.running.get_mut(&who) else {
                 continue;
@@ -497,8 +501,8 @@ impl<'a> Controller<'a> {
                 continue;
             }
             match (member.role, self.policy) {
-                (Role::Server, _) => self.restart_server(member.rank, &how, conductor)?,
-                (Role::Worker, OnWorkerLoss::Replace) => self.replace(who, &how, conductor)?,
+                (Role::Server, _) => self.restart_server(member.rank, &how, evaluator)?,
+                (Role::Worker, OnWorkerLoss::Replace) => self.replace(who, &how, evaluator)?,
                 (Role::Worker, OnWorkerLoss::Fail) => {
                     return Err(TrainError::Lost {
                         worker: member.rank,
@@ -510,10 +514,10 @@ impl<'a> Controller<'a> {
                         member,
                         how: how.clone(),
                     };
-                    conductor.watch.noticed(&notice);
+                    evaluator.watch.noticed(&notice);
                     if policy == OnWorkerLoss::Continue {
                         if !self.has_workers() {
-                            return Err(TrainError::Deserted { how });
+                            return Err(TrainError::NoWorkerLeft { how });
                         }
                         self.say_all(&Header::new(Kind::Leave).sender(member.rank));
                     }
@@ -533,20 +537,20 @@ impl<'a> Controller<'a> {
         &mut self,
         who: (Role, u32),
         how: &str,
-        conductor: &mut Conductor<'_>,
+        evaluator: &mut Evaluator<'_>,
     ) -> Result<(), TrainError> {
         let Some(running) = self.running.get(&who) else {
             return Ok(());
         };
         let (member, starts) = (running.member, running.starts);
         if starts >= MOST_STARTS {
-            return Err(TrainError::Falling {
+            return Err(TrainError::KeepsEnding {
                 member,
                 times: starts,
                 how: how.to_owned(),
             });
         }
-        conductor.watch.noticed(&Notice::Replaced {
+        evaluator.watch.noticed(&Notice::Replaced {
             member,
             how: how.to_owned(),
         });
@@ -559,14 +563,14 @@ impl<'a> Controller<'a> {
         &mut self,
         rank: u32,
         how: &str,
-        conductor: &mut Conductor<'_>,
+        evaluator: &mut Evaluator<'_>,
     ) -> Result<(), TrainError> {
         let server = rank as usize;
         if !self.has_begun {
             // One that cannot start is not waited for.
             let running = self.running.get(&(Role::Server, rank));
             if let Some(Running { member, starts, .. }) = running.cloned() {
-                return Err(TrainError::Falling {
+                return Err(TrainError::KeepsEnding {
                     member,
                     times: starts,
                     how: how.to_owned(),
@@ -575,8 +579,8 @@ impl<'a> Controller<'a> {
         }
         self.readers[server] = None;
         self.writers[server] = None;
-        self.roll.server_went(server, now());
-        self.replace((Role::Server, rank), how, conductor)?;
+        self.membership.server_went(server, now());
+        self.replace((Role::Server, rank), how, evaluator)?;
         self.dial(server)
     }
 
@@ -595,7 +599,7 @@ impl<'a> Controller<'a> {
 
     fn end_member(&mut self, role: Role, rank: u32) {
         if let Some(running) = self.running.get(&(role, rank)) {
-            self.crew.end(running.member);
+            self.launcher.end(running.member);
         }
     }
 
@@ -613,19 +617,19 @@ impl<'a> Controller<'a> {
     }
 
     /// Sends everybody home and waits for the last words.
-    fn dismiss(&mut self, conductor: &mut Conductor<'_>) {
+    fn dismiss(&mut self, evaluator: &mut Evaluator<'_>) {
         self.say_all(&Header::new(Kind::Stop));
         let since = now();
-        while !self.has_last_words && since.elapsed() < FAREWELL {
+        while !self.has_last_words && since.elapsed() < GRACE {
             let Some(mut reader) = self.readers.first_mut().and_then(Option::take) else {
                 break;
             };
-            match reader.receive(Deadline::after(FAREWELL)) {
+            match reader.receive(Deadline::after(GRACE)) {
                 Ok(frame) => {
                     let header = frame.header;
                     match (header.kind, frame.payload()) {
                         (Kind::Record, Ok(Payload::Bytes(words))) if header.start != 0 => {
-                            conductor.watch.noticed(&notice(&header, words));
+                            evaluator.watch.noticed(&notice(&header, words));
                         }
                         (Kind::Record, Ok(Payload::Bytes(bytes))) => {
                             self.note(&unpack(bytes));
@@ -638,19 +642,19 @@ impl<'a> Controller<'a> {
             }
             self.readers[0] = Some(reader);
         }
-        if self.is_elsewhere {
+        if self.is_external {
             return;
         }
         // Whoever has not gone by now is ended.
         while self.running.values().any(|who| who.is_alive) {
-            for Fallen { member, .. } in self.crew.ended() {
+            for Ended { member, .. } in self.launcher.ended() {
                 if let Some(running) = self.running.get_mut(&(member.role, member.rank)) {
                     running.is_alive = false;
                 }
             }
-            if since.elapsed() > FAREWELL {
+            if since.elapsed() > GRACE {
                 for running in self.running.values().filter(|who| who.is_alive) {
-                    self.crew.end(running.member);
+                    self.launcher.end(running.member);
                 }
                 return;
             }
@@ -665,7 +669,7 @@ fn notice(header: &Header, words: &[u8]) -> Notice {
     let worker = header.sender;
     match header.start {
         WAITS => Notice::Waiting { worker, words },
-        MISLED => Notice::Misled { words },
+        ABOUT_OTHER_TRAINING => Notice::OtherTraining { words },
         _ => Notice::Connection { words },
     }
 }

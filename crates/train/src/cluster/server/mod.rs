@@ -18,23 +18,23 @@ use paceline_wire::{
     WriteHalf,
 };
 
-use super::account::Account;
-use super::charter::Charter;
 use super::compress::{Compression, to_half, unpack_dense};
-use super::conductor::{Due, Milestones, PROGRESS_EVERY};
+use super::evaluator::{Due, Milestones, PROGRESS_EVERY};
 use super::frames::{
-    AS_SOON_AS_MAY_BE, Caption, MISLED, NOBODY, NOTICE, OTHER_TRAINING, SILENT, TRAILER, WAITS,
-    pack, pack_account, tally, unpack, unpack_accounts,
+    ABOUT_OTHER_TRAINING, AT_NEXT_STEP, Caption, NOBODY, NOTICE, OTHER_TRAINING, SILENT, TRAILER,
+    WAITS, pack, pack_account, tally, unpack, unpack_accounts,
 };
 use super::handover::Handover;
+use super::identity::TrainingIdentity;
 use super::session::ClusterSession;
 use super::store::{Rates, Store};
+use super::totals::WorkerTotals;
 use super::update::{Part, Span};
 use crate::clock::now;
 use crate::optimizer::OptimizerState;
 
 /// How long a server waits for the last words of its workers.
-const FAREWELL: Duration = Duration::from_secs(2);
+const GRACE: Duration = Duration::from_secs(2);
 
 /// What a worker sent.
 #[derive(Debug, Default)]
@@ -70,7 +70,7 @@ impl Received {
 struct Server<'a> {
     session: &'a ClusterSession,
     rank: u32,
-    charter: Charter,
+    identity: TrainingIdentity,
     refusals: Refusals,
     /// The controller went away.
     is_abandoned: bool,
@@ -101,7 +101,7 @@ struct Server<'a> {
     /// Nothing changes any more.
     is_over: bool,
     farewell: Option<Instant>,
-    accounts: Vec<Account>,
+    totals: Vec<WorkerTotals>,
     looked_around: Instant,
     /// By worker: what it waits for, since when, and whether that was told.
     waits: Vec<Option<(Clock, Instant, bool)>>,
@@ -120,7 +120,7 @@ impl<'a> Server<'a> {
         rank: u32,
         span: Span,
         start: Handover,
-        charter: Charter,
+        identity: TrainingIdentity,
     ) -> Self {
         let consistency = session.cluster.consistency();
         let workers = session.cluster.workers.get() as usize;
@@ -137,7 +137,7 @@ impl<'a> Server<'a> {
             .join_timeout(ticks(start.join_within));
         Self {
             rank,
-            charter,
+            identity,
             refusals: Refusals::default(),
             is_abandoned: false,
             consistency,
@@ -164,7 +164,7 @@ impl<'a> Server<'a> {
             end_at: None,
             is_over: false,
             farewell: None,
-            accounts: vec![Account::new(workers); workers],
+            totals: vec![WorkerTotals::new(workers); workers],
             looked_around: now(),
             waits: vec![None; workers],
             late: vec![false; workers],
@@ -255,8 +255,8 @@ impl<'a> Server<'a> {
                 // "As soon as may be" is the end of the open iteration, before
                 // anybody is let go on: no server gets further than that.
                 let step = match frame.header.clock {
-                    AS_SOON_AS_MAY_BE if self.consistency.gathers() => self.steps() + 1,
-                    AS_SOON_AS_MAY_BE => self.steps(),
+                    AT_NEXT_STEP if self.consistency.gathers() => self.steps() + 1,
+                    AT_NEXT_STEP => self.steps(),
                     step => step,
                 };
                 self.end_at = Some(step);
@@ -312,7 +312,7 @@ impl<'a> Server<'a> {
         }
         let message = match (header.kind, payload) {
             (Kind::Join, Payload::Bytes(theirs)) => {
-                if let Some(difference) = self.charter.difference(theirs) {
+                if let Some(difference) = self.identity.difference(theirs) {
                     self.turn_away(peer, &difference);
                     return false;
                 }
@@ -325,8 +325,8 @@ impl<'a> Server<'a> {
             },
             (Kind::Record, Payload::Bytes(bytes)) => {
                 let found = unpack_accounts(&unpack(bytes), self.workers);
-                if let [account] = &found[..] {
-                    self.accounts[worker] = account.clone();
+                if let [totals] = &found[..] {
+                    self.totals[worker] = totals.clone();
                 }
                 return true;
             }
@@ -677,15 +677,15 @@ impl<'a> Server<'a> {
             }
         }
         let words = format!("worker {} trains something else: {difference}", peer.rank);
-        let header = Header::new(Kind::Record).at(self.rank, MISLED);
+        let header = Header::new(Kind::Record).at(self.rank, ABOUT_OTHER_TRAINING);
         self.tell(&header, Payload::Bytes(words.as_bytes()));
     }
 
     fn report(&mut self, flags: Flags) {
         let pulse = std::mem::take(&mut self.pulse);
         let mut numbers = vec![self.steps(), pulse.loss.to_bits(), pulse.hits, pulse.rows];
-        for account in &self.accounts {
-            pack_account(account, &mut numbers);
+        for totals in &self.totals {
+            pack_account(totals, &mut numbers);
         }
         let header = Header::new(Kind::Record).flags(flags);
         self.tell(&header, Payload::Bytes(&pack(&numbers)));
@@ -737,7 +737,7 @@ impl<'a> Server<'a> {
             .writers
             .iter()
             .any(|writer| writer.peer().role == Role::Worker);
-        if remaining && since.elapsed() < FAREWELL {
+        if remaining && since.elapsed() < GRACE {
             return false;
         }
         self.tell_refusals();
@@ -750,7 +750,7 @@ impl<'a> Server<'a> {
             self.report(Flags::LAST);
         }
         let until = now();
-        while self.writers.iter().any(|writer| writer.backlog() > 0) && until.elapsed() < FAREWELL {
+        while self.writers.iter().any(|writer| writer.backlog() > 0) && until.elapsed() < GRACE {
             for writer in &mut self.writers {
                 let _ = writer.drain();
             }

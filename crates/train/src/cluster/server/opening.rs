@@ -9,9 +9,9 @@ use paceline_wire::{
 };
 
 use super::Server;
-use crate::cluster::charter::Charter;
-use crate::cluster::frames::{Meeting, OTHER_TRAINING};
+use crate::cluster::frames::{OTHER_TRAINING, Rendezvous};
 use crate::cluster::handover::{self, HandoverError};
+use crate::cluster::identity::TrainingIdentity;
 use crate::cluster::session::ClusterSession;
 use crate::cluster::update::Span;
 
@@ -45,15 +45,24 @@ pub enum ServeError {
 
 /// How long a server looks at its connections before it looks whether somebody
 /// new has come.
-const GLANCE: Duration = Duration::from_millis(20);
+const POLL_EVERY: Duration = Duration::from_millis(20);
 
 /// Serves range `rank` of the session's parameters until the controller ends
 /// the training, at the address where the others look for it.
 ///
 /// # Errors
 /// See [`ServeError`].
-pub fn serve(session: &ClusterSession, rank: u32, meeting: &Meeting) -> Result<(), ServeError> {
-    serve_at(session, rank, meeting, &meeting.servers[rank as usize])
+pub fn serve(
+    session: &ClusterSession,
+    rank: u32,
+    rendezvous: &Rendezvous,
+) -> Result<(), ServeError> {
+    serve_at(
+        session,
+        rank,
+        rendezvous,
+        &rendezvous.servers[rank as usize],
+    )
 }
 
 /// As [`serve`], listening at `address`: behind a forwarded port that is not
@@ -67,17 +76,17 @@ pub fn serve(session: &ClusterSession, rank: u32, meeting: &Meeting) -> Result<(
 pub fn serve_at(
     session: &ClusterSession,
     rank: u32,
-    meeting: &Meeting,
+    rendezvous: &Rendezvous,
     address: &Address,
 ) -> Result<(), ServeError> {
-    let credentials = meeting.credentials(Role::Server, rank, 0);
-    let listener = Listener::bind(address, &credentials, &meeting.wire)?;
+    let credentials = rendezvous.credentials(Role::Server, rank, 0);
+    let listener = Listener::bind(address, &credentials, &rendezvous.wire)?;
     loop {
         let mut readers: Vec<ReadHalf> = Vec::new();
-        let mut server = begin(session, rank, meeting, &listener, &mut readers)?;
+        let mut server = begin(session, rank, rendezvous, &listener, &mut readers)?;
         loop {
             let patience = if readers.is_empty() {
-                Deadline::after(GLANCE)
+                Deadline::after(POLL_EVERY)
             } else {
                 Deadline::PASSED
             };
@@ -89,7 +98,7 @@ pub fn serve_at(
             if !readers.is_empty() {
                 let awaited: Vec<&ReadHalf> = readers.iter().collect();
                 let behind: Vec<&WriteHalf> = server.writers.iter().collect();
-                wait_any(&awaited, &behind, Deadline::after(GLANCE))?;
+                wait_any(&awaited, &behind, Deadline::after(POLL_EVERY))?;
             }
             server.hear(&mut readers);
             server.look_around();
@@ -108,20 +117,21 @@ pub fn serve_at(
 fn begin<'a>(
     session: &'a ClusterSession,
     rank: u32,
-    meeting: &Meeting,
+    rendezvous: &Rendezvous,
     listener: &Listener,
     readers: &mut Vec<ReadHalf>,
 ) -> Result<Server<'a>, ServeError> {
-    let charter = Charter::of(session);
-    let span = Span::cut(session.model.layout(), meeting.servers.len()).swap_remove(rank as usize);
+    let identity = TrainingIdentity::of(session);
+    let span =
+        Span::cut(session.model.layout(), rendezvous.servers.len()).swap_remove(rank as usize);
     let optimizer = session.server_optimizer();
-    let deadline = Deadline::after(meeting.patience);
+    let deadline = Deadline::after(rendezvous.patience);
     let mut early = Vec::new();
     loop {
         let connection = listener.accept(deadline).map_err(|error| match error {
             AcceptError::TimedOut => ServeError::Abandoned {
                 rank,
-                patience: meeting.patience,
+                patience: rendezvous.patience,
             },
             AcceptError::Ended => ServeError::Door(error),
         })?;
@@ -130,9 +140,9 @@ fn begin<'a>(
             continue;
         }
         let (mut reader, mut writer) = connection.split();
-        match handover::take(&mut reader, &span, optimizer.moments(), &charter) {
+        match handover::take(&mut reader, &span, optimizer.moments(), &identity) {
             Ok(start) => {
-                let mut server = Server::new(session, rank, span, start, charter);
+                let mut server = Server::new(session, rank, span, start, identity);
                 server.refusals = listener.refusals();
                 readers.push(reader);
                 server.writers.push(writer);
@@ -144,7 +154,7 @@ fn begin<'a>(
             Err(HandoverError::OtherTraining(difference)) => {
                 let header = Header::new(Kind::Fault).at(rank, OTHER_TRAINING);
                 // Both ends say in their own words how the other differs.
-                let own = Charter::of(session);
+                let own = TrainingIdentity::of(session);
                 let _ = writer.send(&header, Payload::Bytes(own.text().as_bytes()));
                 return Err(ServeError::OtherTraining { difference });
             }

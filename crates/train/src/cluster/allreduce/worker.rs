@@ -8,26 +8,26 @@ use paceline_wire::{
     Header, Kind, Links, Listener, Payload, ReduceError, Role, SendError,
 };
 
-use super::circle::{Broken, Circle};
-use super::line::{CalledOff, End, Line};
+use super::collective::{Broken, Collective};
+use super::controller_link::{CalledOff, ControllerLink, End};
+use super::overlap_trial::Verdict;
+use super::replica::{Replica, StepResult};
 use super::roster::{Roster, Standing};
-use super::signs::Doing;
 use super::snapshots::Arriving;
-use super::trial::Verdict;
-use super::walk::{Stride, Walk};
+use super::status::Doing;
 use crate::clock::now;
-use crate::cluster::account::Account;
-use crate::cluster::charter::Charter;
-use crate::cluster::conductor::{PROGRESS_EVERY, Snapshot};
-use crate::cluster::frames::{Meeting, pack, pack_account};
-use crate::cluster::ledger::Ledger;
+use crate::cluster::evaluator::{PROGRESS_EVERY, Snapshot};
+use crate::cluster::frames::{Rendezvous, pack, pack_account};
+use crate::cluster::identity::TrainingIdentity;
 use crate::cluster::session::ClusterSession;
+use crate::cluster::totals::WorkerTotals;
 use crate::cluster::worker::{WorkError, reach};
+use crate::cluster::worker_log::WorkerLog;
 
 /// How long a worker tries to connect to the others before it asks anew.
 const FORMS_WITHIN: Duration = Duration::from_secs(30);
 /// How often it looks meanwhile whether the group is called off.
-const GLANCE: Duration = Duration::from_secs(1);
+const POLL_EVERY: Duration = Duration::from_secs(1);
 /// Who hangs is named by the trainer, and the group is then called off: a
 /// worker waits for a peer that computes for however long.
 const PATIENCE: Duration = Duration::MAX;
@@ -43,33 +43,35 @@ pub(in crate::cluster) fn work(
     session: &ClusterSession,
     worker: u32,
     incarnation: u32,
-    meeting: &Meeting,
+    rendezvous: &Rendezvous,
 ) -> Result<(), WorkError> {
-    let trainer = meeting.servers.first().ok_or(WorkError::Nowhere)?;
-    let credentials = meeting.credentials(Role::Worker, worker, incarnation);
+    let trainer = rendezvous.servers.first().ok_or(WorkError::NoAddress)?;
+    let credentials = rendezvous.credentials(Role::Worker, worker, incarnation);
     let call = || {
-        reach(trainer, &credentials, meeting)
+        reach(trainer, &credentials, rendezvous)
             .map_err(|source| WorkError::NoTrainer { worker, source })
     };
     let mut connection = call()?;
     let own = own_address(trainer, &connection, worker, incarnation);
-    let listener = Listener::bind(&own, &credentials, &meeting.wire)
-        .map_err(|source| WorkError::Unheard { worker, source })?;
+    let listener = Listener::bind(&own, &credentials, &rendezvous.wire)
+        .map_err(|source| WorkError::CannotListen { worker, source })?;
     let unrecorded = |source| WorkError::Record { worker, source };
-    let ledger = Ledger::open(session.record.as_ref(), worker).map_err(unrecorded)?;
-    let mut life = Life::new(session, worker, incarnation, meeting, &listener, ledger);
-    let mut deadline = Deadline::after(meeting.patience);
+    let log = WorkerLog::open(session.record.as_ref(), worker).map_err(unrecorded)?;
+    let mut life = Life::new(session, worker, incarnation, rendezvous, &listener, log);
+    let mut deadline = Deadline::after(rendezvous.patience);
     loop {
         match life.go(connection) {
-            End::Over => return life.ledger.close().map_err(unrecorded),
-            End::Misled(difference) => return Err(WorkError::Misled { worker, difference }),
-            End::Deserted => {}
+            End::Over => return life.log.close().map_err(unrecorded),
+            End::OtherTraining(difference) => {
+                return Err(WorkError::OtherTrainer { worker, difference });
+            }
+            End::TrainerLost => {}
         }
         if life.group > 0 {
-            deadline = Deadline::after(meeting.patience);
+            deadline = Deadline::after(rendezvous.patience);
         } else if deadline.has_passed() {
             // Who is let in again and again and never takes part is not wanted.
-            return Err(WorkError::Deserted { worker });
+            return Err(WorkError::TrainerLost { worker });
         }
         // The next trainer may be another one, at another step: what this
         // worker knows, the others know too, or the trainer knows better.
@@ -80,9 +82,9 @@ pub(in crate::cluster) fn work(
 }
 
 /// Ends the line also if the worker panics: it must not seem alive.
-struct EndsTheLine<'a>(&'a Line);
+struct EndsTheLink<'a>(&'a ControllerLink);
 
-impl Drop for EndsTheLine<'_> {
+impl Drop for EndsTheLink<'_> {
     fn drop(&mut self) {
         self.0.give_up();
     }
@@ -112,14 +114,14 @@ fn own_address(
 struct Life<'a> {
     session: &'a ClusterSession,
     worker: u32,
-    charter: Charter,
-    meeting: &'a Meeting,
+    identity: TrainingIdentity,
+    rendezvous: &'a Rendezvous,
     listener: &'a Listener,
-    walk: Walk<'a>,
+    replica: Replica<'a>,
     /// The last group that this worker was to be in, by this connection.
     group: u32,
-    account: Account,
-    ledger: Ledger,
+    totals: WorkerTotals,
+    log: WorkerLog,
     /// The rows of all workers since the last report.
     pulse: Tally,
     told: Instant,
@@ -135,23 +137,23 @@ impl<'a> Life<'a> {
         session: &'a ClusterSession,
         worker: u32,
         incarnation: u32,
-        meeting: &'a Meeting,
+        rendezvous: &'a Rendezvous,
         listener: &'a Listener,
-        ledger: Ledger,
+        log: WorkerLog,
     ) -> Self {
         Self {
             session,
             worker,
-            charter: Charter::of(session),
-            meeting,
+            identity: TrainingIdentity::of(session),
+            rendezvous,
             listener,
-            walk: Walk::new(session, worker),
+            replica: Replica::new(session, worker),
             group: 0,
-            account: Account {
+            totals: WorkerTotals {
                 restarts: incarnation,
-                ..Account::new(session.cluster.workers.get() as usize)
+                ..WorkerTotals::new(session.cluster.workers.get() as usize)
             },
-            ledger,
+            log,
             pulse: Tally::default(),
             told: now(),
             links: None,
@@ -162,14 +164,14 @@ impl<'a> Life<'a> {
 
     /// Knows no more than a worker that was just started.
     fn begin_anew(&mut self) {
-        self.walk = Walk::new(self.session, self.worker);
+        self.replica = Replica::new(self.session, self.worker);
         self.group = 0;
     }
 
     /// Takes part as long as the connection to the trainer lasts.
     fn go(&mut self, connection: Connection) -> End {
         let (reader, writer) = connection.split();
-        let line = Line::new(self.worker, writer);
+        let line = ControllerLink::new(self.worker, writer);
         let session = self.session;
         let arriving = Arriving::new(session.model.layout(), session.settings.optimizer);
         let every = session.cluster.failure_timeout / 4;
@@ -178,7 +180,7 @@ impl<'a> Life<'a> {
                 .name("line".to_owned())
                 .spawn_scoped(scope, || line.attend(reader, arriving, every))
                 .expect("the system starts a thread");
-            let _guard = EndsTheLine(&line);
+            let _guard = EndsTheLink(&line);
             let end = self.take_turns(&line);
             if end == End::Over {
                 // Nobody is left to be told if it fails.
@@ -189,9 +191,9 @@ impl<'a> Life<'a> {
     }
 
     /// Takes part in one group after another.
-    fn take_turns(&mut self, line: &Line) -> End {
+    fn take_turns(&mut self, line: &ControllerLink) -> End {
         loop {
-            line.signs.does(Doing::Gathering);
+            line.status.does(Doing::Gathering);
             // A trainer that is gone is seen on the line.
             let _ = self.ask(line);
             let roster = match line.next_roster(self.group) {
@@ -212,23 +214,23 @@ impl<'a> Life<'a> {
     }
 
     /// Says where this worker stands.
-    fn ask(&self, line: &Line) -> Result<(), Gone> {
+    fn ask(&self, line: &ControllerLink) -> Result<(), Gone> {
         let standing = Standing {
-            step: self.walk.step(),
-            caption: self.walk.caption(),
+            step: self.replica.step(),
+            caption: self.replica.caption(),
             address: self.listener.address().clone(),
-            charter: self.charter.text().to_owned(),
+            identity: self.identity.text().to_owned(),
         };
         let bytes = standing.pack();
         Ok(line.post(&standing.header(), Payload::Bytes(&bytes))?)
     }
 
     /// Forms a group and takes its steps, until they are done or it breaks.
-    fn take_part(&mut self, line: &Line, roster: &Roster) -> Result<(), Gone> {
+    fn take_part(&mut self, line: &ControllerLink, roster: &Roster) -> Result<(), Gone> {
         if let Some(state) = line.given() {
-            self.walk.restore(&state);
+            self.replica.restore(&state);
         }
-        self.walk.follow(roster.milestones);
+        self.replica.follow(roster.milestones);
         let mut group = self.form(line, roster)?;
         let links = group.links();
         line.enter(roster.generation, &links)?;
@@ -240,7 +242,7 @@ impl<'a> Life<'a> {
             group.measure()?;
         }
         let source = roster.source as usize;
-        self.walk
+        self.replica
             .settle(&mut group, source, roster.step, &roster.caption)?;
         self.step_on(line, group, roster)?;
         self.report(line, Flags::NONE)?;
@@ -248,16 +250,16 @@ impl<'a> Life<'a> {
         Ok(())
     }
 
-    fn form(&self, line: &Line, roster: &Roster) -> Result<Group, Gone> {
+    fn form(&self, line: &ControllerLink, roster: &Roster) -> Result<Group, Gone> {
         let credentials = self
-            .meeting
+            .rendezvous
             .credentials(Role::Worker, self.worker, roster.generation);
-        let (addresses, wire) = (&roster.addresses, &self.meeting.wire);
+        let (addresses, wire) = (&roster.addresses, &self.rendezvous.wire);
         let mut formation = Formation::new(self.listener, addresses, &credentials, wire);
         let deadline = Deadline::after(FORMS_WITHIN);
         loop {
             line.stands(roster.generation)?;
-            match formation.advance(Deadline::after(GLANCE).or_sooner(deadline)) {
+            match formation.advance(Deadline::after(POLL_EVERY).or_sooner(deadline)) {
                 Ok(()) => return Ok(formation.into_group(PATIENCE)?),
                 Err(
                     FormError::Unreached {
@@ -274,13 +276,18 @@ impl<'a> Life<'a> {
         }
     }
 
-    fn step_on(&mut self, line: &Line, group: Group, roster: &Roster) -> Result<(), Gone> {
-        let mut circle = Circle::Processes(Box::new(group));
-        let mut trial = self.walk.trial();
+    fn step_on(
+        &mut self,
+        line: &ControllerLink,
+        group: Group,
+        roster: &Roster,
+    ) -> Result<(), Gone> {
+        let mut collective = Collective::Processes(Box::new(group));
+        let mut trial = self.replica.trial();
         // What the former first worker did not come to show.
-        let overdue = self.walk.due_since(roster.looked);
+        let overdue = self.replica.due_since(roster.looked);
         if overdue.is_any() {
-            self.show(line, |walk| walk.snapshot(overdue))?;
+            self.show(line, |replica| replica.snapshot(overdue))?;
         }
         if overdue.end {
             return Ok(());
@@ -288,24 +295,24 @@ impl<'a> Life<'a> {
         let mut carried = self.bytes();
         loop {
             let began = now();
-            match self.walk.stride(&mut circle, &line.signs)? {
-                Stride::Taken(step) => {
-                    let mut row = step.row(&self.ledger);
+            match self.replica.stride(&mut collective, &line.status)? {
+                StepResult::Taken(step) => {
+                    let mut row = step.row(&self.log);
                     let before = std::mem::replace(&mut carried, self.bytes());
                     row.sent_bytes = carried.0 - before.0;
                     row.received_bytes = carried.1 - before.1;
-                    self.account.enter(&row);
-                    self.ledger.enter(&row);
+                    self.totals.enter(&row);
+                    self.log.enter(&row);
                     if let Some(trial) = &mut trial {
                         match trial.step(began.elapsed(), step.votes) {
                             Verdict::On => {}
-                            Verdict::Turn { early } => circle = circle.turned(early)?,
-                            Verdict::Vote(gain) => self.walk.vote(gain),
+                            Verdict::Turn { early } => collective = collective.turned(early)?,
+                            Verdict::Vote(gain) => self.replica.vote(gain),
                         }
                     }
                     self.pulse.add(step.all);
                     if step.due.is_any() {
-                        self.show(line, |walk| walk.snapshot(step.due))?;
+                        self.show(line, |replica| replica.snapshot(step.due))?;
                     }
                     if step.due.end {
                         return Ok(());
@@ -314,10 +321,10 @@ impl<'a> Life<'a> {
                         self.report(line, Flags::NONE)?;
                     }
                 }
-                Stride::Stopped => {
-                    return self.show(line, |walk| walk.last_snapshot());
+                StepResult::Stopped => {
+                    return self.show(line, |replica| replica.last_snapshot());
                 }
-                Stride::Diverged => {
+                StepResult::Diverged => {
                     line.post(&Header::new(Kind::Fault), Payload::NONE)?;
                     return Ok(());
                 }
@@ -328,20 +335,24 @@ impl<'a> Life<'a> {
     /// The first worker shows the trainer its parameters, which are
     /// everybody's. It goes on while the trainer looks, but not beyond the next
     /// snapshot: every one is looked at, so that a repetition finds the same.
-    fn show(&mut self, line: &Line, look: impl FnOnce(&Walk<'_>) -> Snapshot) -> Result<(), Gone> {
+    fn show(
+        &mut self,
+        line: &ControllerLink,
+        look: impl FnOnce(&Replica<'_>) -> Snapshot,
+    ) -> Result<(), Gone> {
         if self.worker != 0 {
             return Ok(());
         }
-        if let Some(before) = self.shown.replace(self.walk.step()) {
+        if let Some(before) = self.shown.replace(self.replica.step()) {
             line.await_look(before, self.group)?;
         }
-        Ok(line.show(&look(&self.walk))?)
+        Ok(line.show(&look(&self.replica))?)
     }
 
     /// Tells what this worker did; the first also what all found.
-    fn report(&mut self, line: &Line, flags: Flags) -> Result<(), Gone> {
+    fn report(&mut self, line: &ControllerLink, flags: Flags) -> Result<(), Gone> {
         self.told = now();
-        (self.account.bytes_sent, self.account.bytes_received) = self.bytes();
+        (self.totals.bytes_sent, self.totals.bytes_received) = self.bytes();
         let pulse = std::mem::take(&mut self.pulse);
         let pulse = if self.worker == 0 {
             pulse
@@ -349,12 +360,12 @@ impl<'a> Life<'a> {
             Tally::default()
         };
         let mut numbers = vec![
-            self.walk.step(),
+            self.replica.step(),
             pulse.loss.to_bits(),
             pulse.hits,
             pulse.rows,
         ];
-        pack_account(&self.account, &mut numbers);
+        pack_account(&self.totals, &mut numbers);
         let header = Header::new(Kind::Record).flags(flags);
         Ok(line.post(&header, Payload::Bytes(&pack(&numbers)))?)
     }

@@ -6,7 +6,7 @@ use paceline_kernels::AlignedBuffer;
 use paceline_nets::Layout;
 use paceline_wire::{Flags, Frame, Header, Kind, Payload, SendError, WriteHalf};
 
-use crate::cluster::conductor::Snapshot;
+use crate::cluster::evaluator::Snapshot;
 use crate::cluster::frames::Caption;
 use crate::optimizer::{Optimizer, OptimizerState};
 
@@ -98,7 +98,7 @@ impl Arriving {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cluster::conductor::Due;
+    use crate::cluster::evaluator::Due;
     use paceline_nets::Tally;
     use paceline_wire::{Connection, Deadline, Member, Role, Settings};
 

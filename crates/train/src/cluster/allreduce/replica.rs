@@ -7,28 +7,28 @@ use paceline_model::{Iteration, WorkerId};
 use paceline_nets::Tally;
 use paceline_wire::{Group, ReduceError};
 
-use super::circle::{Broken, Circle};
-use super::signs::{Doing, Signs};
-use super::sums::{Sums, Words};
-use super::trial::Trial;
+use super::collective::{Broken, Collective};
+use super::overlap_trial::OverlapTrial;
+use super::status::{Doing, SharedStatus};
+use super::sum_buffer::{Contribution, SumBuffer};
 use crate::clock::now;
-use crate::cluster::conductor::{Due, Milestones, Snapshot};
+use crate::cluster::evaluator::{Due, Milestones, Snapshot};
 use crate::cluster::frames::Caption;
-use crate::cluster::ledger::Ledger;
-use crate::cluster::round::Rounds;
 use crate::cluster::session::ClusterSession;
 use crate::cluster::store::{Rates, Store};
 use crate::cluster::update::{Span, Update};
+use crate::cluster::worker_compute::WorkerCompute;
+use crate::cluster::worker_log::WorkerLog;
 
 /// A worker that holds all parameters and takes the same steps as the others.
-pub(super) struct Walk<'a> {
+pub(super) struct Replica<'a> {
     session: &'a ClusterSession,
     milestones: Milestones,
     worker: usize,
-    rounds: Rounds,
+    compute: WorkerCompute,
     store: Store,
     update: Update,
-    sums: Sums,
+    sums: SumBuffer,
     step: u64,
     /// The rows of all workers since the last milestone, that of this step not
     /// counted as one.
@@ -41,7 +41,7 @@ pub(super) struct Walk<'a> {
 
 /// What came of a step.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Stride {
+pub(super) enum StepResult {
     /// It was taken.
     Taken(Taken),
     /// Somebody wants to stop: nobody took it.
@@ -72,11 +72,11 @@ pub(super) struct Taken {
 
 impl Taken {
     /// The step as it is written down.
-    pub(super) fn row(&self, ledger: &Ledger) -> Iteration {
+    pub(super) fn row(&self, log: &WorkerLog) -> Iteration {
         Iteration {
             clock: self.number,
             iterations: 1,
-            began: ledger.at(self.began),
+            began: log.at(self.began),
             waiting: self.waiting,
             waited_for: self.last,
             computing: self.computing,
@@ -87,14 +87,14 @@ impl Taken {
     }
 }
 
-impl<'a> Walk<'a> {
+impl<'a> Replica<'a> {
     pub(super) fn new(session: &'a ClusterSession, worker: u32) -> Self {
         let layout = session.model.layout();
         Self {
             session,
             milestones: session.milestones(),
             worker: worker as usize,
-            rounds: Rounds::new(
+            compute: WorkerCompute::new(
                 worker,
                 Arc::clone(&session.model),
                 session.data.train.clone(),
@@ -103,7 +103,7 @@ impl<'a> Walk<'a> {
             ),
             store: Store::new(Span::whole(layout), &session.parameters, &session.optimizer),
             update: Update::none(layout),
-            sums: Sums::new(layout, session.cluster.workers.get() as usize),
+            sums: SumBuffer::new(layout, session.cluster.workers.get() as usize),
             step: session.progress.steps,
             since: Tally::default(),
             left: now(),
@@ -123,9 +123,9 @@ impl<'a> Walk<'a> {
 
     /// Whether buckets should leave early is to be tried; none where they
     /// cannot.
-    pub(super) fn trial(&self) -> Option<Trial> {
+    pub(super) fn trial(&self) -> Option<OverlapTrial> {
         let several = self.session.cluster.workers.get() > 1;
-        (several && self.sums.has_buckets() && self.rounds.has_parts()).then(Trial::new)
+        (several && self.sums.has_buckets() && self.compute.has_parts()).then(OverlapTrial::new)
     }
 
     /// Tells the others a number with the next sum, which adds them up.
@@ -134,46 +134,50 @@ impl<'a> Walk<'a> {
     }
 
     /// Takes one step with the others.
-    pub(super) fn stride(&mut self, circle: &mut Circle, signs: &Signs) -> Result<Stride, Broken> {
+    pub(super) fn stride(
+        &mut self,
+        collective: &mut Collective,
+        status: &SharedStatus,
+    ) -> Result<StepResult, Broken> {
         let began = now();
-        signs.does(Doing::Computing(self.step));
+        status.does(Doing::Computing(self.step));
         let Self {
-            rounds,
+            compute,
             store,
             update,
             sums,
             ..
         } = self;
         let parameters = &store.parameters()[..];
-        let own = if let Circle::Overlapped(buckets) = circle {
-            rounds.compute_in_parts(self.step, parameters, update, &mut |start, values| {
+        let own = if let Collective::Overlapped(buckets) = collective {
+            compute.compute_in_parts(self.step, parameters, update, &mut |start, values| {
                 sums.put_part(start, values, buckets);
             })
         } else {
-            let own = rounds.compute(self.step, parameters, update);
+            let own = compute.compute(self.step, parameters, update);
             sums.put_dense(&update.dense);
             own
         };
         let computed = now();
         let busy = computed - self.left;
-        signs.does(Doing::Summing(self.step));
-        let words = Words {
+        status.does(Doing::Summing(self.step));
+        let words = Contribution {
             worker: self.worker,
             tally: own,
-            stops: signs.stops(),
+            stops: status.stops(),
             vote: std::mem::take(&mut self.vote),
             busy,
         };
         sums.put_rest(update, words);
-        circle.sum(sums)?;
+        collective.sum(sums)?;
         let summed = now();
         self.left = summed;
         let found = sums.found();
         if found.stops {
-            return Ok(Stride::Stopped);
+            return Ok(StepResult::Stopped);
         }
         if !found.tally.loss.is_finite() {
-            return Ok(Stride::Diverged);
+            return Ok(StepResult::Diverged);
         }
         let per_epoch = self.milestones.per_epoch;
         let rates = Rates::at(self.step, &self.session.settings, per_epoch);
@@ -189,7 +193,7 @@ impl<'a> Walk<'a> {
         let last = u32::try_from(found.last)
             .ok()
             .filter(|_| found.last != self.worker);
-        Ok(Stride::Taken(Taken {
+        Ok(StepResult::Taken(Taken {
             due: self.due(),
             number: self.step - 1,
             began,

@@ -6,12 +6,12 @@ use std::time::Duration;
 use paceline_sync::OnWorkerLoss;
 use paceline_wire::{Header, Kind, Payload, Role};
 
-use super::{Convener, FAREWELL};
+use super::{GRACE, GroupController};
 use crate::clock::now;
-use crate::cluster::conductor::Conductor;
-use crate::cluster::crew::{Fallen, Kill, Moment};
+use crate::cluster::allreduce::worker_slot::WorkerSlot;
+use crate::cluster::evaluator::Evaluator;
+use crate::cluster::launcher::{Ended, Kill, Moment};
 use crate::cluster::notice::Notice;
-use crate::cluster::reduce::seat::Seat;
 use crate::session::{Ending, TrainError};
 
 /// How long a worker may take to read its data and come.
@@ -20,12 +20,12 @@ const COMES_WITHIN: Duration = Duration::from_secs(60);
 /// A worker that has ended so often will not stay.
 const MOST_STARTS: u32 = 20;
 
-impl Convener<'_> {
+impl GroupController<'_> {
     /// A worker's connection is of no further use.
     pub(super) fn part(&mut self, worker: usize) {
-        let seat = &mut self.seats[worker];
-        seat.part();
-        self.roll.worker_went(seat.member.rank, 0, now());
+        let slot = &mut self.slots[worker];
+        slot.part();
+        self.membership.worker_went(slot.member.rank, 0, now());
         self.call_off();
     }
 
@@ -34,17 +34,17 @@ impl Convener<'_> {
         &mut self,
         worker: usize,
         how: String,
-        conductor: &mut Conductor<'_>,
+        evaluator: &mut Evaluator<'_>,
     ) -> Result<(), TrainError> {
         self.part(worker);
-        let member = self.seats[worker].member;
+        let member = self.slots[worker].member;
         // Somebody who starts workers elsewhere may start this one again.
-        let nothing_lost = self.is_elsewhere && self.generation == 0;
+        let nothing_lost = self.is_external && self.generation == 0;
         if self.must_have_all() && !nothing_lost && self.ending.is_none() {
             let worker = member.rank;
             return Err(TrainError::Lost { worker, how });
         }
-        conductor.watch.noticed(&Notice::WorkerLost {
+        evaluator.watch.noticed(&Notice::WorkerLost {
             worker: member.rank,
             words: format!("{member} is lost: {how}"),
         });
@@ -60,19 +60,19 @@ impl Convener<'_> {
     /// Looks at who has ended; says if somebody's last words end the training.
     pub(super) fn look_after(
         &mut self,
-        conductor: &mut Conductor<'_>,
+        evaluator: &mut Evaluator<'_>,
     ) -> Result<Option<Ending>, TrainError> {
-        for Fallen { member, how } in self.crew.ended() {
+        for Ended { member, how } in self.launcher.ended() {
             let worker = member.rank as usize;
-            if self.seats.get(worker).map(|seat| seat.member) != Some(member) {
+            if self.slots.get(worker).map(|slot| slot.member) != Some(member) {
                 continue;
             }
             // What it said before it ended still counts: the others go on only
             // after the first worker has shown a milestone.
-            if let Some(ending) = self.listen(worker, conductor)? {
+            if let Some(ending) = self.listen(worker, evaluator)? {
                 return Ok(Some(ending));
             }
-            self.seats[worker].is_alive = false;
+            self.slots[worker].is_alive = false;
             self.part(worker);
             if self.must_have_all() && self.ending.is_none() {
                 return Err(TrainError::Lost {
@@ -80,69 +80,69 @@ impl Convener<'_> {
                     how,
                 });
             }
-            let times = self.seats[worker].starts;
+            let times = self.slots[worker].starts;
             if times >= MOST_STARTS {
-                return Err(TrainError::Falling { member, times, how });
+                return Err(TrainError::KeepsEnding { member, times, how });
             }
             if self.policy == OnWorkerLoss::Replace {
-                conductor.watch.noticed(&Notice::Replaced { member, how });
+                evaluator.watch.noticed(&Notice::Replaced { member, how });
                 self.start(worker)?;
             } else {
-                conductor.watch.noticed(&Notice::Ended { member, how });
+                evaluator.watch.noticed(&Notice::Ended { member, how });
             }
         }
         Ok(None)
     }
 
     /// Deals with workers that say nothing, or never came.
-    pub(super) fn mind_silence(&mut self, conductor: &mut Conductor<'_>) -> Result<(), TrainError> {
+    pub(super) fn mind_silence(&mut self, evaluator: &mut Evaluator<'_>) -> Result<(), TrainError> {
         let timeout = self.session.cluster.failure_timeout;
-        for worker in 0..self.seats.len() {
-            let seat = &mut self.seats[worker];
-            let limit = if seat.is_connected() {
+        for worker in 0..self.slots.len() {
+            let slot = &mut self.slots[worker];
+            let limit = if slot.is_connected() {
                 timeout
-            } else if self.is_elsewhere {
-                // For that there is the roll.
+            } else if self.is_external {
+                // For that there is the membership.
                 continue;
             } else {
                 timeout.max(COMES_WITHIN)
             };
-            if !seat.is_alive || seat.is_silent || seat.heard.elapsed() < limit {
+            if !slot.is_alive || slot.is_silent || slot.heard.elapsed() < limit {
                 continue;
             }
-            seat.is_silent = true;
-            let how = if seat.is_connected() {
+            slot.is_silent = true;
+            let how = if slot.is_connected() {
                 let seconds = limit.as_secs_f64();
-                format!("it was silent for {seconds:.1} s, last {}", seat.doing)
+                format!("it was silent for {seconds:.1} s, last {}", slot.doing)
             } else {
                 format!("it did not come within {} s", limit.as_secs())
             };
-            let member = seat.member;
-            self.lose(worker, how, conductor)?;
+            let member = slot.member;
+            self.lose(worker, how, evaluator)?;
             if self.policy == OnWorkerLoss::Replace {
                 // Its end is seen like any other.
-                self.crew.end(member);
+                self.launcher.end(member);
             }
         }
         Ok(())
     }
 
     /// Says who is missing elsewhere, and gives up if it takes too long.
-    pub(super) fn call_the_roll(
+    pub(super) fn check_membership(
         &mut self,
-        conductor: &mut Conductor<'_>,
+        evaluator: &mut Evaluator<'_>,
     ) -> Result<(), TrainError> {
-        if !self.is_elsewhere {
+        if !self.is_external {
             return Ok(());
         }
         let now = now();
-        if let Some(words) = self.roll.notice(now) {
-            conductor.watch.noticed(&Notice::Missing { words });
+        if let Some(words) = self.membership.notice(now) {
+            evaluator.watch.noticed(&Notice::Missing { words });
         }
-        let patience = self.meeting.patience;
-        if !self.roll.is_complete() && self.roll.unchanged_for(now) >= patience {
+        let patience = self.rendezvous.patience;
+        if !self.membership.is_complete() && self.membership.unchanged_for(now) >= patience {
             return Err(TrainError::Missing {
-                who: self.roll.missing(),
+                who: self.membership.missing(),
                 patience,
             });
         }
@@ -158,8 +158,8 @@ impl Convener<'_> {
         let (due, later): (Vec<Kill>, _) = self.kills.drain(..).partition(is_due);
         self.kills = later;
         for kill in due.iter().filter(|kill| kill.role == Role::Worker) {
-            if let Some(seat) = self.seats.get(kill.rank as usize) {
-                self.crew.end(seat.member);
+            if let Some(slot) = self.slots.get(kill.rank as usize) {
+                self.launcher.end(slot.member);
             }
         }
     }
@@ -167,34 +167,34 @@ impl Convener<'_> {
     /// Sends everybody home, waits for the last words, and ends who stays.
     pub(super) fn dismiss(&mut self) {
         let since = now();
-        let mut told = vec![false; self.seats.len()];
+        let mut told = vec![false; self.slots.len()];
         // Who says nothing has no last words either.
-        for seat in self.seats.iter().filter(|seat| seat.is_silent) {
-            self.crew.end(seat.member);
+        for slot in self.slots.iter().filter(|slot| slot.is_silent) {
+            self.launcher.end(slot.member);
         }
-        let is_elsewhere = self.is_elsewhere;
-        let stays = |seat: &Seat| match is_elsewhere {
-            true => seat.is_connected(),
-            false => seat.is_alive,
+        let is_external = self.is_external;
+        let stays = |slot: &WorkerSlot| match is_external {
+            true => slot.is_connected(),
+            false => slot.is_alive,
         };
-        while self.seats.iter().any(stays) {
+        while self.slots.iter().any(stays) {
             self.admit();
-            for (seat, told) in self.seats.iter_mut().zip(&mut told) {
-                if seat.is_connected() && !std::mem::replace(told, true) {
-                    seat.say(&Header::new(Kind::Stop), Payload::NONE);
+            for (slot, told) in self.slots.iter_mut().zip(&mut told) {
+                if slot.is_connected() && !std::mem::replace(told, true) {
+                    slot.say(&Header::new(Kind::Stop), Payload::NONE);
                 }
             }
-            for Fallen { member, .. } in self.crew.ended() {
-                if let Some(seat) = self.seats.get_mut(member.rank as usize)
-                    && seat.member == member
+            for Ended { member, .. } in self.launcher.ended() {
+                if let Some(slot) = self.slots.get_mut(member.rank as usize)
+                    && slot.member == member
                 {
-                    seat.is_alive = false;
+                    slot.is_alive = false;
                 }
             }
             self.hear_out();
-            if since.elapsed() > FAREWELL {
-                for seat in self.seats.iter().filter(|seat| seat.is_alive) {
-                    self.crew.end(seat.member);
+            if since.elapsed() > GRACE {
+                for slot in self.slots.iter().filter(|slot| slot.is_alive) {
+                    self.launcher.end(slot.member);
                 }
                 return;
             }
@@ -204,8 +204,8 @@ impl Convener<'_> {
 
     /// Takes everybody's words for the record, and heeds nothing else.
     fn hear_out(&mut self) {
-        for worker in 0..self.seats.len() {
-            let Some(mut reader) = self.seats[worker].lend() else {
+        for worker in 0..self.slots.len() {
+            let Some(mut reader) = self.slots[worker].lend() else {
                 continue;
             };
             loop {
@@ -214,11 +214,11 @@ impl Convener<'_> {
                         self.hear(worker, &frame);
                     }
                     Ok(None) => {
-                        self.seats[worker].put_back(reader);
+                        self.slots[worker].put_back(reader);
                         break;
                     }
                     Err(_) => {
-                        self.seats[worker].part();
+                        self.slots[worker].part();
                         break;
                     }
                 }

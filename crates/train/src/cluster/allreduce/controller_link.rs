@@ -1,5 +1,5 @@
 //! A worker's line to the trainer: what comes is kept until the worker looks,
-//! and signs of life go out while it computes.
+//! and status of life go out while it computes.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -9,19 +9,19 @@ use paceline_wire::{
 };
 
 use super::roster::Roster;
-use super::signs::Signs;
 use super::snapshots::{self, Arriving};
+use super::status::SharedStatus;
 use crate::clock::now;
-use crate::cluster::conductor::Snapshot;
+use crate::cluster::evaluator::Snapshot;
 use crate::cluster::frames::OTHER_TRAINING;
 
 /// A worker's line to the trainer.
-pub(super) struct Line {
+pub(super) struct ControllerLink {
     worker: u32,
     writer: Mutex<WriteHalf>,
     inbox: Mutex<Inbox>,
     bell: Condvar,
-    pub(super) signs: Signs,
+    pub(super) status: SharedStatus,
 }
 
 #[derive(Default)]
@@ -44,23 +44,23 @@ pub(super) enum End {
     /// The trainer says so.
     Over,
     /// The trainer trains something else; this is the difference.
-    Misled(String),
+    OtherTraining(String),
     /// The trainer is gone.
-    Deserted,
+    TrainerLost,
 }
 
 /// The group that a worker is in, or was to be in, is of no further use.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct CalledOff;
 
-impl Line {
+impl ControllerLink {
     pub(super) fn new(worker: u32, writer: WriteHalf) -> Self {
         Self {
             worker,
             writer: Mutex::new(writer),
             inbox: Mutex::default(),
             bell: Condvar::new(),
-            signs: Signs::default(),
+            status: SharedStatus::default(),
         }
     }
 
@@ -73,14 +73,14 @@ impl Line {
             match reader.receive(Deadline::after(rest)) {
                 Ok(frame) => self.hear(&frame, &mut arriving),
                 Err(ReceiveError::TimedOut) => {}
-                Err(_) => self.end_with(End::Deserted),
+                Err(_) => self.end_with(End::TrainerLost),
             }
             if self.end().is_some() {
                 return;
             }
             if beaten.elapsed() >= every {
                 beaten = now();
-                let doing = self.signs.doing().code();
+                let doing = self.status.doing().code();
                 let header = Header::new(Kind::Heartbeat).at(0, doing);
                 // A trainer that is gone is seen by the next receive.
                 let _ = self.post(&header, Payload::NONE);
@@ -96,7 +96,7 @@ impl Line {
                     return;
                 };
                 if roster.stops {
-                    self.signs.stop();
+                    self.status.stop();
                 }
                 self.inbox().roster = Some(roster);
             }
@@ -110,9 +110,9 @@ impl Line {
             (Kind::Stop, _) => self.end_with(End::Over),
             (Kind::Fault, Ok(Payload::Bytes(text))) if header.start == OTHER_TRAINING => {
                 let difference = String::from_utf8_lossy(text).into_owned();
-                self.end_with(End::Misled(difference));
+                self.end_with(End::OtherTraining(difference));
             }
-            (Kind::Checkpoint, Ok(Payload::Bytes(_))) => self.signs.stop(),
+            (Kind::Checkpoint, Ok(Payload::Bytes(_))) => self.status.stop(),
             _ => {
                 if let Some(state) = arriving.take(frame) {
                     self.inbox().given = Some(state);
@@ -129,7 +129,7 @@ impl Line {
         self.bell.notify_all();
     }
 
-    /// Ends [`Line::attend`] from this side.
+    /// Ends [`ControllerLink::attend`] from this side.
     pub(super) fn give_up(&self) {
         self.end_with(End::Over);
     }

@@ -9,9 +9,9 @@ use super::session::ClusterSession;
 
 /// The options that decide what is computed, one per line.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Charter(String);
+pub(crate) struct TrainingIdentity(String);
 
-impl Charter {
+impl TrainingIdentity {
     pub(crate) fn of(session: &ClusterSession) -> Self {
         let (settings, cluster) = (&session.settings, &session.cluster);
         let train = &session.data.train;
@@ -68,7 +68,7 @@ mod tests {
 
     #[test]
     fn the_first_difference_is_named() {
-        let own = Charter("rows 400\nseed 1\nsync bsp\n".to_owned());
+        let own = TrainingIdentity("rows 400\nseed 1\nsync bsp\n".to_owned());
         assert_eq!(own.difference(own.text().as_bytes()), None);
         let check = |theirs: &str, words: &str| {
             assert_eq!(own.difference(theirs.as_bytes()).as_deref(), Some(words));

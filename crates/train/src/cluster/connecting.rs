@@ -8,10 +8,10 @@ use std::time::Duration;
 
 use paceline_wire::{ConnectError, Connection, Deadline, HandshakeError, Role, connect};
 
-use super::frames::Meeting;
+use super::frames::Rendezvous;
 
 /// What is heard of a server that is being reached.
-pub(crate) enum Dialed {
+pub(crate) enum ConnectNews {
     /// It is there.
     Reached(Box<Connection>),
     /// Somebody listens there and is not the server; it is tried again.
@@ -23,8 +23,8 @@ pub(crate) enum Dialed {
 /// Tries to reach one server, on a thread of its own: a host that is switched
 /// off takes seconds to not answer, and nobody is to wait for that.
 #[derive(Debug)]
-pub(crate) struct Dial {
-    news: Receiver<Dialed>,
+pub(crate) struct Connecting {
+    news: Receiver<ConnectNews>,
     is_dropped: Arc<AtomicBool>,
 }
 
@@ -36,39 +36,43 @@ const ATTEMPT_ELSEWHERE: Duration = Duration::from_secs(5);
 /// How long a listener that refuses is left alone.
 const PAUSE: Duration = Duration::from_millis(250);
 
-impl Dial {
-    pub(crate) fn start(meeting: &Meeting, server: usize, deadline: Deadline) -> io::Result<Self> {
+impl Connecting {
+    pub(crate) fn start(
+        rendezvous: &Rendezvous,
+        server: usize,
+        deadline: Deadline,
+    ) -> io::Result<Self> {
         // Room for one complaint and the end: complaints are told once.
         let (sender, news) = sync_channel(2);
         let is_dropped = Arc::new(AtomicBool::new(false));
-        let (meeting, dropped) = (meeting.clone(), Arc::clone(&is_dropped));
+        let (rendezvous, dropped) = (rendezvous.clone(), Arc::clone(&is_dropped));
         std::thread::Builder::new()
             .name("dial".to_owned())
-            .spawn(move || dial(&meeting, server, deadline, &dropped, &sender))?;
+            .spawn(move || dial(&rendezvous, server, deadline, &dropped, &sender))?;
         Ok(Self { news, is_dropped })
     }
 
     /// What is new, if anything is.
-    pub(crate) fn news(&self) -> Option<Dialed> {
+    pub(crate) fn news(&self) -> Option<ConnectNews> {
         self.news.try_recv().ok()
     }
 }
 
-impl Drop for Dial {
+impl Drop for Connecting {
     fn drop(&mut self) {
         self.is_dropped.store(true, Ordering::Relaxed);
     }
 }
 
 fn dial(
-    meeting: &Meeting,
+    rendezvous: &Rendezvous,
     server: usize,
     deadline: Deadline,
     is_dropped: &AtomicBool,
-    news: &SyncSender<Dialed>,
+    news: &SyncSender<ConnectNews>,
 ) {
-    let credentials = meeting.credentials(Role::Controller, 0, 0);
-    let address = &meeting.servers[server];
+    let credentials = rendezvous.credentials(Role::Controller, 0, 0);
+    let address = &rendezvous.servers[server];
     let attempt = if address.is_same_host() {
         ATTEMPT_HERE
     } else {
@@ -78,13 +82,13 @@ fn dial(
     while !is_dropped.load(Ordering::Relaxed) {
         let soon = Deadline::after(attempt).or_sooner(deadline);
         // Who has dropped this end needs no news.
-        match connect(address, &credentials, &meeting.wire, soon) {
+        match connect(address, &credentials, &rendezvous.wire, soon) {
             Ok(connection) => {
-                let _ = news.try_send(Dialed::Reached(Box::new(connection)));
+                let _ = news.try_send(ConnectNews::Reached(Box::new(connection)));
                 return;
             }
             Err(error) if deadline.has_passed() => {
-                let _ = news.try_send(Dialed::GivenUp(error));
+                let _ = news.try_send(ConnectNews::GivenUp(error));
                 return;
             }
             Err(ConnectError::Unreachable { .. }) => {}
@@ -100,7 +104,7 @@ fn dial(
                 );
                 if !is_passing && !has_complained {
                     has_complained = true;
-                    let _ = news.try_send(Dialed::Hindered(error));
+                    let _ = news.try_send(ConnectNews::Hindered(error));
                 }
                 std::thread::sleep(PAUSE);
             }

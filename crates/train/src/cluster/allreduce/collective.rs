@@ -2,10 +2,10 @@
 
 use paceline_wire::{Buckets, Group, ReduceError, ThreadGroup, ThreadLost};
 
-use super::sums::Sums;
+use super::sum_buffer::SumBuffer;
 
 /// A worker's place among those that sum together.
-pub(super) enum Circle {
+pub(super) enum Collective {
     /// Threads that share memory.
     Threads(ThreadGroup),
     /// Processes; numbers leave when the gradient is complete.
@@ -14,7 +14,7 @@ pub(super) enum Circle {
     Overlapped(Buckets),
 }
 
-/// A member of the circle is lost, or the circle was called off.
+/// A member of the collective is lost, or the collective was called off.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Broken {
     #[error(transparent)]
@@ -25,8 +25,8 @@ pub(super) enum Broken {
     Alone(#[from] std::io::Error),
 }
 
-impl Circle {
-    /// The same circle, whose buckets leave `early`, while the gradient is
+impl Collective {
+    /// The same collective, whose buckets leave `early`, while the gradient is
     /// computed, or late.
     pub(super) fn turned(self, early: bool) -> Result<Self, Broken> {
         Ok(match (self, early) {
@@ -41,7 +41,7 @@ impl Circle {
 
     /// Replaces everybody's values by their sums; those that have left already
     /// are waited for.
-    pub(super) fn sum(&mut self, sums: &mut Sums) -> Result<(), Broken> {
+    pub(super) fn sum(&mut self, sums: &mut SumBuffer) -> Result<(), Broken> {
         match self {
             Self::Threads(group) => group.all_reduce(sums.values())?,
             Self::Processes(group) if sums.has_buckets() => {
@@ -64,7 +64,7 @@ mod tests {
     use paceline_nets::{Layout, Tally};
     use paceline_wire::{Algorithm, Connection, Member, Role, Settings};
 
-    use super::super::sums::Words;
+    use super::super::sum_buffer::Contribution;
     use crate::cluster::update::Update;
 
     const LAYERS: [usize; 3] = [400_000, 300_016, 48];
@@ -110,16 +110,16 @@ mod tests {
     fn summed(group: Group, overlapped: bool) -> Vec<u32> {
         let layout = layout();
         let (rank, size) = (group.rank(), group.size());
-        let mut sums = Sums::new(&layout, size);
+        let mut sums = SumBuffer::new(&layout, size);
         let mut update = Update::none(&layout);
         let len = update.dense.len();
         update.dense.copy_from_slice(&gradient(rank, len));
-        let mut circle = Circle::Processes(Box::new(group));
+        let mut collective = Collective::Processes(Box::new(group));
         let mut bits = Vec::new();
         // Again: what one step leaves behind must not show in the next.
         for step in 0..3 {
-            circle = circle.turned(overlapped && step != 1).unwrap();
-            if let Circle::Overlapped(buckets) = &mut circle {
+            collective = collective.turned(overlapped && step != 1).unwrap();
+            if let Collective::Overlapped(buckets) = &mut collective {
                 let mut end = len;
                 for layer in LAYERS.into_iter().rev() {
                     let start = end.saturating_sub(layer);
@@ -129,7 +129,7 @@ mod tests {
             } else {
                 sums.put_dense(&update.dense);
             }
-            let words = Words {
+            let words = Contribution {
                 worker: rank,
                 tally: Tally {
                     loss: 0.5,
@@ -141,7 +141,7 @@ mod tests {
                 busy: Duration::from_millis(rank as u64),
             };
             sums.put_rest(&update, words);
-            circle.sum(&mut sums).unwrap();
+            collective.sum(&mut sums).unwrap();
             let found = sums.found();
             assert_eq!((found.tally.hits, found.tally.rows), (3, 6));
             assert!(found.stops && found.last == 2);

@@ -32,12 +32,12 @@ impl RunRecord {
 }
 
 /// One worker's log, if there is a record to keep it in.
-pub(crate) struct Ledger {
+pub(crate) struct WorkerLog {
     log: Option<IterationLog>,
     started: Instant,
 }
 
-impl Ledger {
+impl WorkerLog {
     pub(crate) fn open(record: Option<&RunRecord>, worker: u32) -> Result<Self, WriteRecordError> {
         Ok(match record {
             Some(RunRecord { dir, started }) => Self {

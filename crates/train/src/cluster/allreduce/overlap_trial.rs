@@ -13,7 +13,7 @@ const UNCOUNTED: u32 = 2;
 
 /// A few steps in either way, then a vote.
 #[derive(Debug)]
-pub(super) struct Trial {
+pub(super) struct OverlapTrial {
     taken: u32,
     /// The least time of a step whose buckets leave late, and early: noise only
     /// ever adds.
@@ -35,7 +35,7 @@ pub(super) enum Verdict {
     Vote(f32),
 }
 
-impl Trial {
+impl OverlapTrial {
     /// Buckets leave late at first.
     pub(super) fn new() -> Self {
         Self {
@@ -70,7 +70,7 @@ mod tests {
     /// The verdicts other than to go on, by step, of steps that take these
     /// times late and early, when all have gained `gain` together.
     fn verdicts(late: u64, early: u64, gain: f32) -> Vec<(u32, Verdict)> {
-        let mut trial = Trial::new();
+        let mut trial = OverlapTrial::new();
         let mut found = Vec::new();
         let mut is_early = false;
         for step in 0..100 {

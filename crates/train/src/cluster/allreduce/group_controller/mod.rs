@@ -15,60 +15,61 @@ use paceline_wire::{
 };
 
 use super::roster::{Roster, Standing};
-use super::seat::Seat;
-use super::signs::Doing;
 use super::snapshots::Arriving;
+use super::status::Doing;
+use super::worker_slot::WorkerSlot;
 use crate::clock::now;
-use crate::cluster::account::Account;
-use crate::cluster::charter::Charter;
-use crate::cluster::conductor::{Conductor, Due, Snapshot};
-use crate::cluster::crew::{Crew, Kill};
-use crate::cluster::frames::{AS_SOON_AS_MAY_BE, Meeting, OTHER_TRAINING, unpack, unpack_accounts};
+use crate::cluster::evaluator::{Due, Evaluator, Snapshot};
+use crate::cluster::frames::{AT_NEXT_STEP, OTHER_TRAINING, Rendezvous, unpack, unpack_accounts};
+use crate::cluster::identity::TrainingIdentity;
+use crate::cluster::launcher::{Kill, Launcher};
+use crate::cluster::membership::Membership;
 use crate::cluster::notice::Notice;
-use crate::cluster::roll::Roll;
 use crate::cluster::session::ClusterSession;
+use crate::cluster::totals::WorkerTotals;
 use crate::session::{Ending, TrainError};
 
 /// Groups that form and break again before anybody completes a step.
 const MOST_ATTEMPTS: u32 = 5;
 
 /// How long the trainer waits for last words.
-const FAREWELL: Duration = Duration::from_secs(5);
+const GRACE: Duration = Duration::from_secs(5);
 
 /// How long it looks at its connections before it looks at its children.
-const GLANCE: Duration = Duration::from_millis(20);
+const POLL_EVERY: Duration = Duration::from_millis(20);
 
 /// Trains until the goal is met. All workers have ended on return.
 pub(in crate::cluster) fn train(
     session: &ClusterSession,
-    meeting: &Meeting,
-    crew: &mut dyn Crew,
+    rendezvous: &Rendezvous,
+    launcher: &mut dyn Launcher,
     kills: &[Kill],
-    conductor: &mut Conductor<'_>,
+    evaluator: &mut Evaluator<'_>,
     stop: &AtomicBool,
-) -> Result<(Ending, Vec<Account>), TrainError> {
-    let address = meeting.servers.first().ok_or(TrainError::Nowhere)?;
-    let me = meeting.credentials(Role::Controller, 0, 0);
-    let listener = Listener::bind(address, &me, &meeting.wire).map_err(TrainError::Unheard)?;
-    let mut convener = Convener::new(session, meeting, &listener, crew, kills);
-    let outcome = convener.conduct(conductor, stop);
-    convener.dismiss();
+) -> Result<(Ending, Vec<WorkerTotals>), TrainError> {
+    let address = rendezvous.servers.first().ok_or(TrainError::NoAddress)?;
+    let me = rendezvous.credentials(Role::Controller, 0, 0);
+    let listener =
+        Listener::bind(address, &me, &rendezvous.wire).map_err(TrainError::CannotListen)?;
+    let mut controller = GroupController::new(session, rendezvous, &listener, launcher, kills);
+    let outcome = controller.conduct(evaluator, stop);
+    controller.dismiss();
     let ending = outcome?;
-    Ok((ending, convener.accounts()))
+    Ok((ending, controller.totals()))
 }
 
-struct Convener<'a> {
+struct GroupController<'a> {
     session: &'a ClusterSession,
-    meeting: &'a Meeting,
+    rendezvous: &'a Rendezvous,
     listener: &'a Listener,
-    crew: &'a mut dyn Crew,
+    launcher: &'a mut dyn Launcher,
     /// Workers are started by somebody else.
-    is_elsewhere: bool,
-    charter: Charter,
-    roll: Roll,
+    is_external: bool,
+    identity: TrainingIdentity,
+    membership: Membership,
     policy: OnWorkerLoss,
     kills: Vec<Kill>,
-    seats: Vec<Seat>,
+    slots: Vec<WorkerSlot>,
     /// The number of the last group.
     generation: u32,
     /// Whether that group is at work, as far as is known.
@@ -85,12 +86,12 @@ struct Convener<'a> {
     ending: Option<(Ending, Instant)>,
 }
 
-impl<'a> Convener<'a> {
+impl<'a> GroupController<'a> {
     fn new(
         session: &'a ClusterSession,
-        meeting: &'a Meeting,
+        rendezvous: &'a Rendezvous,
         listener: &'a Listener,
-        crew: &'a mut dyn Crew,
+        launcher: &'a mut dyn Launcher,
         kills: &[Kill],
     ) -> Self {
         let workers = session.cluster.workers.get();
@@ -98,19 +99,19 @@ impl<'a> Convener<'a> {
         let arriving = || Arriving::new(layout, session.settings.optimizer);
         let consistency = session.cluster.consistency();
         // The workers meet at the trainer, which is there.
-        let mut roll = Roll::new(&meeting.servers[..1], workers as usize, now());
-        roll.server_came(0, now());
+        let mut membership = Membership::new(&rendezvous.servers[..1], workers as usize, now());
+        membership.server_came(0, now());
         Self {
-            is_elsewhere: crew.is_elsewhere(),
-            charter: Charter::of(session),
-            roll,
+            is_external: launcher.is_external(),
+            identity: TrainingIdentity::of(session),
+            membership,
             policy: session
                 .cluster
                 .on_worker_loss
                 .unwrap_or(OnWorkerLoss::usual_for(consistency)),
             kills: kills.to_vec(),
-            seats: (0..workers)
-                .map(|rank| Seat::new(rank, workers as usize, arriving()))
+            slots: (0..workers)
+                .map(|rank| WorkerSlot::new(rank, workers as usize, arriving()))
                 .collect(),
             generation: 0,
             is_grouped: false,
@@ -122,62 +123,62 @@ impl<'a> Convener<'a> {
             began: now(),
             ending: None,
             session,
-            meeting,
+            rendezvous,
             listener,
-            crew,
+            launcher,
         }
     }
 
     fn conduct(
         &mut self,
-        conductor: &mut Conductor<'_>,
+        evaluator: &mut Evaluator<'_>,
         stop: &AtomicBool,
     ) -> Result<Ending, TrainError> {
-        for worker in 0..self.seats.len() {
+        for worker in 0..self.slots.len() {
             self.start(worker)?;
         }
         self.began = now();
         loop {
             self.admit();
-            self.tell_refusals(conductor);
+            self.tell_refusals(evaluator);
             self.wait()?;
-            for worker in 0..self.seats.len() {
-                if let Some(ending) = self.listen(worker, conductor)? {
+            for worker in 0..self.slots.len() {
+                if let Some(ending) = self.listen(worker, evaluator)? {
                     return Ok(ending);
                 }
             }
-            if let Some(ending) = self.look_after(conductor)? {
+            if let Some(ending) = self.look_after(evaluator)? {
                 return Ok(ending);
             }
-            self.mind_silence(conductor)?;
-            self.call_the_roll(conductor)?;
+            self.mind_silence(evaluator)?;
+            self.check_membership(evaluator)?;
             self.kill();
-            self.convene(conductor)?;
+            self.convene(evaluator)?;
             let pulse = std::mem::take(&mut self.pulse);
-            conductor.tell(pulse, self.steps, || self.accounts());
+            evaluator.tell(pulse, self.steps, || self.totals());
             let is_stopped = stop.load(Ordering::Relaxed);
             let has_begun = self.generation > 0;
             match self.ending {
                 // There is nothing to look at, and perhaps nobody to ask.
                 None if is_stopped && !has_begun => return Ok(Ending::Interrupted),
                 None if is_stopped => self.end(Ending::Interrupted),
-                None if has_begun && conductor.is_late() => self.end(Ending::Time),
+                None if has_begun && evaluator.is_late() => self.end(Ending::Time),
                 // Workers that hang do not hold up the end: the last snapshot
                 // that was looked at is what remains.
-                Some((ending, since)) if since.elapsed() > FAREWELL => return Ok(ending),
+                Some((ending, since)) if since.elapsed() > GRACE => return Ok(ending),
                 _ => {}
             }
         }
     }
 
     fn start(&mut self, worker: usize) -> Result<(), TrainError> {
-        let seat = &mut self.seats[worker];
+        let slot = &mut self.slots[worker];
         let member = Member {
-            incarnation: seat.starts,
-            ..seat.member
+            incarnation: slot.starts,
+            ..slot.member
         };
-        self.crew.start(member)?;
-        seat.take(member);
+        self.launcher.start(member)?;
+        slot.take(member);
         // A new member is a new attempt.
         self.attempts = 0;
         Ok(())
@@ -187,21 +188,21 @@ impl<'a> Convener<'a> {
     fn admit(&mut self) {
         while let Ok(connection) = self.listener.accept(Deadline::PASSED) {
             let peer = connection.peer();
-            let is_elsewhere = self.is_elsewhere;
-            let seat = self.seats.iter_mut().find(|seat| {
+            let is_external = self.is_external;
+            let slot = self.slots.iter_mut().find(|slot| {
                 // Who starts a worker elsewhere need not count its starts.
                 let counts = |member: Member| Member {
-                    incarnation: if is_elsewhere { 0 } else { member.incarnation },
+                    incarnation: if is_external { 0 } else { member.incarnation },
                     ..member
                 };
-                counts(seat.member) == counts(peer)
+                counts(slot.member) == counts(peer)
             });
             // Anybody else is a process that was given up.
-            let Some(seat) = seat else {
+            let Some(slot) = slot else {
                 continue;
             };
-            let is_another = seat.is_connected();
-            seat.meet(connection);
+            let is_another = slot.is_connected();
+            slot.meet(connection);
             if is_another {
                 self.call_off();
             }
@@ -209,24 +210,24 @@ impl<'a> Convener<'a> {
     }
 
     /// Says who was refused first for each cause.
-    fn tell_refusals(&self, conductor: &mut Conductor<'_>) {
+    fn tell_refusals(&self, evaluator: &mut Evaluator<'_>) {
         for FirstRefusal { from, cause } in self.listener.refusals().take_firsts() {
-            conductor.watch.noticed(&Notice::Connection {
+            evaluator.watch.noticed(&Notice::Connection {
                 words: format!("the trainer refused {from}, which {cause}"),
             });
         }
     }
 
     fn wait(&mut self) -> Result<(), TrainError> {
-        let links = self.seats.iter().filter_map(Seat::link);
+        let links = self.slots.iter().filter_map(WorkerSlot::link);
         let (readers, writers): (Vec<&ReadHalf>, Vec<&WriteHalf>) = links.unzip();
         if readers.is_empty() {
-            std::thread::sleep(GLANCE);
+            std::thread::sleep(POLL_EVERY);
         } else {
-            wait_any(&readers, &writers, Deadline::after(GLANCE)).map_err(TrainError::Wait)?;
+            wait_any(&readers, &writers, Deadline::after(POLL_EVERY)).map_err(TrainError::Wait)?;
         }
-        for seat in &mut self.seats {
-            seat.drain();
+        for slot in &mut self.slots {
+            slot.drain();
         }
         Ok(())
     }
@@ -235,30 +236,30 @@ impl<'a> Convener<'a> {
     fn listen(
         &mut self,
         worker: usize,
-        conductor: &mut Conductor<'_>,
+        evaluator: &mut Evaluator<'_>,
     ) -> Result<Option<Ending>, TrainError> {
-        let Some(mut reader) = self.seats[worker].lend() else {
+        let Some(mut reader) = self.slots[worker].lend() else {
             return Ok(None);
         };
         loop {
             match reader.try_receive() {
                 Ok(Some(frame)) => {
-                    self.seats[worker].hears();
+                    self.slots[worker].hears();
                     let news = self.hear(worker, &frame);
-                    if let Some(ending) = self.judge(worker, news, conductor)? {
-                        self.seats[worker].put_back(reader);
+                    if let Some(ending) = self.judge(worker, news, evaluator)? {
+                        self.slots[worker].put_back(reader);
                         return Ok(Some(ending));
                     }
                 }
                 Ok(None) => {
-                    self.seats[worker].put_back(reader);
+                    self.slots[worker].put_back(reader);
                     return Ok(None);
                 }
                 Err(_) => {
                     // Whether a process of this host has ended is seen where
                     // they are looked after, or by its silence.
-                    if self.is_elsewhere {
-                        self.lose(worker, "its connection broke".to_owned(), conductor)?;
+                    if self.is_external {
+                        self.lose(worker, "its connection broke".to_owned(), evaluator)?;
                     } else {
                         self.part(worker);
                     }
@@ -270,20 +271,20 @@ impl<'a> Convener<'a> {
 
     fn hear(&mut self, worker: usize, frame: &Frame<'_>) -> News {
         let header = frame.header;
-        let seat = &mut self.seats[worker];
+        let slot = &mut self.slots[worker];
         match (header.kind, frame.payload()) {
-            (Kind::Heartbeat, _) => seat.doing = Doing::from_code(header.start),
+            (Kind::Heartbeat, _) => slot.doing = Doing::from_code(header.start),
             (Kind::Join, Ok(Payload::Bytes(bytes))) => {
                 let Some(standing) = Standing::unpack(&header, bytes) else {
                     return News::Nothing;
                 };
-                let theirs = standing.charter.as_bytes();
-                if let Some(difference) = self.charter.difference(theirs) {
-                    return News::Misled(difference);
+                let theirs = standing.identity.as_bytes();
+                if let Some(difference) = self.identity.difference(theirs) {
+                    return News::OtherTraining(difference);
                 }
-                seat.standing = Some(standing);
-                seat.doing = Doing::Gathering;
-                self.roll.worker_came(seat.member.rank, 0, now());
+                slot.standing = Some(standing);
+                slot.doing = Doing::Gathering;
+                self.membership.worker_came(slot.member.rank, 0, now());
                 self.call_off();
             }
             (Kind::Record, Ok(Payload::Bytes(bytes))) => {
@@ -291,7 +292,7 @@ impl<'a> Convener<'a> {
             }
             (Kind::Fault, _) => return News::Diverged,
             _ => {
-                if let Some(snapshot) = seat.arriving.take(frame) {
+                if let Some(snapshot) = slot.arriving.take(frame) {
                     return News::Snapshot(snapshot);
                 }
             }
@@ -300,7 +301,7 @@ impl<'a> Convener<'a> {
     }
 
     fn note(&mut self, worker: usize, numbers: &[u64]) {
-        let [step, loss, hits, rows, account @ ..] = numbers else {
+        let [step, loss, hits, rows, totals @ ..] = numbers else {
             return;
         };
         self.steps = self.steps.max(*step);
@@ -309,9 +310,9 @@ impl<'a> Convener<'a> {
             hits: *hits,
             rows: *rows,
         });
-        let found = unpack_accounts(account, self.seats.len());
-        if let Some(account) = found.into_iter().next() {
-            self.seats[worker].note(account);
+        let found = unpack_accounts(totals, self.slots.len());
+        if let Some(totals) = found.into_iter().next() {
+            self.slots[worker].note(totals);
         }
     }
 
@@ -319,18 +320,18 @@ impl<'a> Convener<'a> {
         &mut self,
         worker: usize,
         news: News,
-        conductor: &mut Conductor<'_>,
+        evaluator: &mut Evaluator<'_>,
     ) -> Result<Option<Ending>, TrainError> {
         let mut snapshot = match news {
             News::Nothing => return Ok(None),
             News::Diverged => return Ok(Some(Ending::Diverged)),
-            News::Misled(difference) => {
-                let member = self.seats[worker].member;
-                conductor.watch.noticed(&Notice::Misled {
+            News::OtherTraining(difference) => {
+                let member = self.slots[worker].member;
+                evaluator.watch.noticed(&Notice::OtherTraining {
                     words: format!("{member} was told to train something else: {difference}"),
                 });
                 let header = Header::new(Kind::Fault).at(0, OTHER_TRAINING);
-                self.seats[worker].say(&header, Payload::Bytes(difference.as_bytes()));
+                self.slots[worker].say(&header, Payload::Bytes(difference.as_bytes()));
                 return Ok(None);
             }
             News::Snapshot(snapshot) => snapshot,
@@ -340,10 +341,10 @@ impl<'a> Convener<'a> {
         self.steps = self.steps.max(steps);
         let asked = self.ending.map(|(ending, _)| ending);
         snapshot.due.evaluation |= ends && asked == Some(Ending::Time);
-        let found = conductor.hear(snapshot)?;
+        let found = evaluator.hear(snapshot)?;
         let ending = found.or(asked.filter(|_| ends));
         if ending.is_none() {
-            self.seats[0].say(&Header::new(Kind::Clock).clock(steps), Payload::NONE);
+            self.slots[0].say(&Header::new(Kind::Clock).clock(steps), Payload::NONE);
         }
         Ok(ending)
     }
@@ -351,9 +352,9 @@ impl<'a> Convener<'a> {
     /// Has the workers agree on a step at which all stop.
     fn end(&mut self, ending: Ending) {
         self.ending = Some((ending, now()));
-        let header = Header::new(Kind::Checkpoint).clock(AS_SOON_AS_MAY_BE);
-        for seat in &mut self.seats {
-            seat.say(&header, Payload::NONE);
+        let header = Header::new(Kind::Checkpoint).clock(AT_NEXT_STEP);
+        for slot in &mut self.slots {
+            slot.say(&header, Payload::NONE);
         }
     }
 
@@ -364,20 +365,20 @@ impl<'a> Convener<'a> {
         }
         self.is_grouped = false;
         let header = Header::new(Kind::Leave).at(0, u64::from(self.generation));
-        for seat in &mut self.seats {
-            seat.say(&header, Payload::NONE);
+        for slot in &mut self.slots {
+            slot.say(&header, Payload::NONE);
         }
     }
 
     /// Once all ask for it, has them form a group.
-    fn convene(&mut self, conductor: &mut Conductor<'_>) -> Result<(), TrainError> {
+    fn convene(&mut self, evaluator: &mut Evaluator<'_>) -> Result<(), TrainError> {
         if self.is_grouped {
             return Ok(());
         }
         let standings: Option<Vec<&Standing>> = self
-            .seats
+            .slots
             .iter()
-            .map(|seat| seat.standing.as_ref().filter(|_| seat.is_connected()))
+            .map(|slot| slot.standing.as_ref().filter(|_| slot.is_connected()))
             .collect();
         let Some(standings) = standings else {
             return Ok(());
@@ -390,21 +391,21 @@ impl<'a> Convener<'a> {
             .expect("there are workers");
         let (mut source, mut step, mut caption) = (source, furthest.step, furthest.caption);
         // Where all begin, or were lost at once, the trainer may know better.
-        if let Some(state) = self.known_beyond(step, conductor) {
+        if let Some(state) = self.known_beyond(step, evaluator) {
             (source, step) = (0, state.steps);
             caption.tally = Tally::default();
             caption.optimizer_steps = state.optimizer.steps;
-            self.seats[0].give(&state);
+            self.slots[0].give(&state);
         }
         self.count_attempt(step)?;
         if self.generation == 0 {
-            if self.is_elsewhere {
-                conductor.begin();
+            if self.is_external {
+                evaluator.begin();
             }
             self.began = now();
         } else {
             let lost = self.steps.saturating_sub(step);
-            conductor
+            evaluator
                 .watch
                 .noticed(&Notice::GroupResumed { step, lost });
         }
@@ -422,17 +423,17 @@ impl<'a> Convener<'a> {
             addresses,
         };
         let (header, bytes) = (roster.header(), roster.pack());
-        for seat in &mut self.seats {
-            seat.standing = None;
-            seat.say(&header, Payload::Bytes(&bytes));
+        for slot in &mut self.slots {
+            slot.standing = None;
+            slot.say(&header, Payload::Bytes(&bytes));
         }
         Ok(())
     }
 
     /// The last version that the trainer looked at, or what it began with, if
     /// that is further than `step`.
-    fn known_beyond(&self, step: u64, conductor: &Conductor<'_>) -> Option<Snapshot> {
-        if let Some(last) = conductor.last() {
+    fn known_beyond(&self, step: u64, evaluator: &Evaluator<'_>) -> Option<Snapshot> {
+        if let Some(last) = evaluator.last() {
             return (last.steps > step).then(|| Snapshot {
                 tally: Tally::default(),
                 ..last.clone()
@@ -454,7 +455,7 @@ impl<'a> Convener<'a> {
         }
         self.attempts += 1;
         if self.attempts > MOST_ATTEMPTS {
-            return Err(TrainError::Scattered {
+            return Err(TrainError::GroupKeepsBreaking {
                 times: MOST_ATTEMPTS,
                 step,
             });
@@ -462,8 +463,8 @@ impl<'a> Convener<'a> {
         Ok(())
     }
 
-    fn accounts(&self) -> Vec<Account> {
-        self.seats.iter().map(Seat::account).collect()
+    fn totals(&self) -> Vec<WorkerTotals> {
+        self.slots.iter().map(WorkerSlot::totals).collect()
     }
 }
 
@@ -471,7 +472,7 @@ impl<'a> Convener<'a> {
 enum News {
     Nothing,
     /// The worker was started for another training, which differs in this.
-    Misled(String),
+    OtherTraining(String),
     Snapshot(Snapshot),
     Diverged,
 }

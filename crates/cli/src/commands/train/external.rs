@@ -4,18 +4,18 @@ use super::distributed::Plan;
 use super::token_file;
 use crate::failure::Failure;
 use paceline_sync::Strategy;
-use paceline_train::Meeting;
+use paceline_train::Rendezvous;
 use std::ffi::OsString;
 use std::fmt::Write;
 
 /// Where the members meet, and what is to be started elsewhere.
-pub(super) struct Invitation {
-    pub(super) meeting: Meeting,
+pub(super) struct ExternalStart {
+    pub(super) meeting: Rendezvous,
     /// The commands, for people.
     pub(super) text: String,
 }
 
-impl Invitation {
+impl ExternalStart {
     pub(super) fn new(plan: &Plan) -> Result<Self, Failure> {
         let path = plan.token_file()?;
         let meeting = plan.meeting(token_file::read_or_create(path)?);

@@ -8,7 +8,7 @@ use paceline_data::Split;
 use paceline_kernels::AlignedBuffer;
 use paceline_nets::Tally;
 
-use super::account::Account;
+use super::totals::WorkerTotals;
 use crate::checkpoint::{Checkpoint, CheckpointWriter, Progress};
 use crate::clock::Stopwatch;
 use crate::compute::Compute;
@@ -106,7 +106,7 @@ impl Milestones {
 }
 
 /// Looks at snapshots.
-pub(crate) struct Conductor<'a> {
+pub(crate) struct Evaluator<'a> {
     settings: &'a Settings,
     data: &'a Split,
     compute: Compute,
@@ -126,7 +126,7 @@ pub(crate) struct Conductor<'a> {
 /// How often progress is told.
 pub(crate) const PROGRESS_EVERY: Duration = Duration::from_millis(100);
 
-impl<'a> Conductor<'a> {
+impl<'a> Evaluator<'a> {
     pub(crate) fn new(
         settings: &'a Settings,
         data: &'a Split,
@@ -223,7 +223,7 @@ impl<'a> Conductor<'a> {
         &mut self,
         pulse: Tally,
         steps: u64,
-        accounts: impl FnOnce() -> Vec<Account>,
+        totals: impl FnOnce() -> Vec<WorkerTotals>,
     ) {
         self.pulse.add(pulse);
         let elapsed = self.clock.elapsed();
@@ -243,7 +243,7 @@ impl<'a> Conductor<'a> {
             elapsed,
             done: self.settings.goal.share_done(steps, per_epoch, elapsed),
         });
-        self.watch.workers(&accounts());
+        self.watch.workers(&totals());
     }
 
     /// Writes the last checkpoint and says what came of it.

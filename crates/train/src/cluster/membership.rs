@@ -11,7 +11,7 @@ const SETTLED: Duration = Duration::from_secs(2);
 
 /// Who takes part, as far as the controller knows.
 #[derive(Debug)]
-pub(crate) struct Roll {
+pub(crate) struct Membership {
     addresses: Vec<Address>,
     servers: BTreeSet<usize>,
     /// By worker: the servers that have let it in.
@@ -20,7 +20,7 @@ pub(crate) struct Roll {
     told: Option<String>,
 }
 
-impl Roll {
+impl Membership {
     /// Nobody has come yet.
     pub(crate) fn new(addresses: &[Address], workers: usize, now: Instant) -> Self {
         Self {
@@ -138,30 +138,33 @@ mod tests {
             .to_vec();
         let start = now();
         let at = |seconds| start + Duration::from_secs(seconds);
-        let mut roll = Roll::new(&addresses, 2, start);
-        assert_eq!(roll.notice(at(1)), None);
+        let mut membership = Membership::new(&addresses, 2, start);
+        assert_eq!(membership.notice(at(1)), None);
         assert_eq!(
-            roll.notice(at(2)).unwrap(),
+            membership.notice(at(2)).unwrap(),
             "missing: server 0 at tcp://a:1; server 1 at tcp://b:2; worker 0; worker 1"
         );
-        assert_eq!(roll.notice(at(9)), None, "it is told once");
-        roll.server_came(0, at(10));
-        roll.server_came(1, at(10));
-        roll.worker_came(0, 0, at(10));
-        roll.worker_came(1, 0, at(11));
-        roll.worker_came(1, 1, at(11));
-        assert_eq!(roll.notice(at(12)), None);
+        assert_eq!(membership.notice(at(9)), None, "it is told once");
+        membership.server_came(0, at(10));
+        membership.server_came(1, at(10));
+        membership.worker_came(0, 0, at(10));
+        membership.worker_came(1, 0, at(11));
+        membership.worker_came(1, 1, at(11));
+        assert_eq!(membership.notice(at(12)), None);
         assert_eq!(
-            roll.notice(at(13)).unwrap(),
+            membership.notice(at(13)).unwrap(),
             "missing: worker 0, which has not reached server 1"
         );
-        roll.worker_came(0, 1, at(14));
-        assert!(roll.is_complete());
-        assert_eq!(roll.notice(at(14)).unwrap(), "nobody is missing any more");
-        assert_eq!(roll.notice(at(20)), None);
-        roll.server_went(1, at(20));
+        membership.worker_came(0, 1, at(14));
+        assert!(membership.is_complete());
         assert_eq!(
-            roll.notice(at(22)).unwrap(),
+            membership.notice(at(14)).unwrap(),
+            "nobody is missing any more"
+        );
+        assert_eq!(membership.notice(at(20)), None);
+        membership.server_went(1, at(20));
+        assert_eq!(
+            membership.notice(at(22)).unwrap(),
             "missing: server 1 at tcp://b:2; worker 0; worker 1"
         );
     }
@@ -170,9 +173,9 @@ mod tests {
     fn members_that_come_together_leave_no_line() {
         let addresses = ["tcp://a:1".parse().unwrap()];
         let start = now();
-        let mut roll = Roll::new(&addresses, 1, start);
-        roll.server_came(0, start);
-        roll.worker_came(0, 0, start);
-        assert_eq!(roll.notice(start + SETTLED), None);
+        let mut membership = Membership::new(&addresses, 1, start);
+        membership.server_came(0, start);
+        membership.worker_came(0, 0, start);
+        assert_eq!(membership.notice(start + SETTLED), None);
     }
 }

@@ -2,7 +2,7 @@
 
 use paceline_wire::{Address, Header, Kind};
 
-use crate::cluster::conductor::Milestones;
+use crate::cluster::evaluator::Milestones;
 use crate::cluster::frames::{Caption, pack, unpack};
 
 /// Where a worker stands that asks to take part in the next group.
@@ -15,7 +15,7 @@ pub(super) struct Standing {
     /// Where it listens for the others.
     pub(super) address: Address,
     /// What it was told to train.
-    pub(super) charter: String,
+    pub(super) identity: String,
 }
 
 /// Who forms a group, and from where it goes on.
@@ -50,19 +50,19 @@ impl Standing {
         bytes.extend_from_slice(self.address.to_string().as_bytes());
         // No address that can be bound here has a line's end.
         bytes.push(b'\n');
-        bytes.extend_from_slice(self.charter.as_bytes());
+        bytes.extend_from_slice(self.identity.as_bytes());
         bytes
     }
 
     /// None if the bytes say nothing of the kind.
     pub(super) fn unpack(header: &Header, bytes: &[u8]) -> Option<Self> {
         let (caption, text) = bytes.split_at_checked(Caption::BYTES)?;
-        let (address, charter) = str::from_utf8(text).ok()?.split_once('\n')?;
+        let (address, identity) = str::from_utf8(text).ok()?.split_once('\n')?;
         Some(Self {
             step: header.clock,
             caption: Caption::unpack(caption)?,
             address: address.parse().ok()?,
-            charter: charter.to_owned(),
+            identity: identity.to_owned(),
         })
     }
 }
@@ -111,7 +111,7 @@ impl Roster {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cluster::conductor::Due;
+    use crate::cluster::evaluator::Due;
     use paceline_nets::Tally;
 
     fn caption() -> Caption {
@@ -132,7 +132,7 @@ mod tests {
             step: 17,
             caption: caption(),
             address: "tcp://[::1]:7077".parse().unwrap(),
-            charter: "seed 1\nrows 60\n".to_owned(),
+            identity: "seed 1\nrows 60\n".to_owned(),
         };
         let bytes = standing.pack();
         let read = Standing::unpack(&standing.header(), &bytes);

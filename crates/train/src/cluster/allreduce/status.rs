@@ -1,11 +1,11 @@
-//! Signs between a worker and those around it.
+//! SharedStatus between a worker and those around it.
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// What others tell a worker, and what it lets them see, while it works.
 #[derive(Debug, Default)]
-pub(super) struct Signs {
+pub(super) struct SharedStatus {
     stops: AtomicBool,
     doing: AtomicU64,
 }
@@ -21,7 +21,7 @@ pub(super) enum Doing {
     Summing(u64),
 }
 
-impl Signs {
+impl SharedStatus {
     /// Asks all to stop as soon as they can agree to.
     pub(super) fn stop(&self) {
         self.stops.store(true, Ordering::Relaxed);

@@ -6,7 +6,7 @@ use paceline_model::{Iteration, WorkerId};
 
 /// What a worker did since the training began.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Account {
+pub struct WorkerTotals {
     /// Iterations it completed.
     pub iterations: u64,
     /// Rows it computed on.
@@ -36,8 +36,8 @@ pub struct Account {
     pub restarts: u32,
 }
 
-impl Account {
-    /// The account of a worker that has done nothing, among `workers`.
+impl WorkerTotals {
+    /// The totals of a worker that has done nothing, among `workers`.
     pub(crate) fn new(workers: usize) -> Self {
         Self {
             waited_for: vec![Duration::ZERO; workers],
@@ -105,18 +105,18 @@ impl Account {
     }
 }
 
-/// The account of a worker over all its lives.
+/// The totals of a worker over all its lifetimes.
 #[derive(Clone, Debug)]
-pub(crate) struct Lives {
-    former: Account,
-    present: Account,
+pub(crate) struct LifetimeTotals {
+    former: WorkerTotals,
+    present: WorkerTotals,
 }
 
-impl Lives {
+impl LifetimeTotals {
     pub(crate) fn new(workers: usize) -> Self {
         Self {
-            former: Account::new(workers),
-            present: Account::new(workers),
+            former: WorkerTotals::new(workers),
+            present: WorkerTotals::new(workers),
         }
     }
 
@@ -124,7 +124,7 @@ impl Lives {
     /// the worker was started before it, or where nobody counts, by beginning at
     /// nothing. A report without iterations is that of a server that has heard
     /// of none yet.
-    pub(crate) fn hear(&mut self, report: Account) {
+    pub(crate) fn hear(&mut self, report: WorkerTotals) {
         let present = &mut self.present;
         if report.restarts < present.restarts || report.iterations == 0 {
             return;
@@ -135,8 +135,8 @@ impl Lives {
         *present = report;
     }
 
-    /// The sum of all lives.
-    pub(crate) fn sum(&self) -> Account {
+    /// The sum of all lifetimes.
+    pub(crate) fn sum(&self) -> WorkerTotals {
         let mut sum = self.former.clone();
         sum.add(&self.present);
         sum
@@ -147,33 +147,33 @@ impl Lives {
 mod tests {
     use super::*;
 
-    fn report(restarts: u32, iterations: u64) -> Account {
-        Account {
+    fn report(restarts: u32, iterations: u64) -> WorkerTotals {
+        WorkerTotals {
             restarts,
             iterations,
             waiting: Duration::from_secs(iterations),
             waited_for: vec![Duration::ZERO, Duration::from_secs(iterations)],
             staleness_most: 10 - iterations,
-            ..Account::new(2)
+            ..WorkerTotals::new(2)
         }
     }
 
     #[test]
     fn the_account_of_a_replaced_worker_is_the_sum_of_its_lives() {
-        let mut lives = Lives::new(2);
+        let mut lifetimes = LifetimeTotals::new(2);
         for (restarts, iterations) in [(0, 3), (0, 5), (1, 2), (0, 5), (2, 1), (2, 4)] {
-            lives.hear(report(restarts, iterations));
+            lifetimes.hear(report(restarts, iterations));
         }
         // From a server that was started anew.
-        lives.hear(Account::new(2));
-        let sum = lives.sum();
+        lifetimes.hear(WorkerTotals::new(2));
+        let sum = lifetimes.sum();
         assert_eq!((sum.iterations, sum.restarts), (5 + 2 + 4, 2));
         assert_eq!(sum.waiting, Duration::from_secs(11));
         assert_eq!(sum.waited_for[1], Duration::from_secs(11));
         assert_eq!(sum.staleness_most, 8);
         // Started again by somebody who does not count.
-        lives.hear(report(2, 1));
-        assert_eq!(lives.sum().iterations, 5 + 2 + 4 + 1);
+        lifetimes.hear(report(2, 1));
+        assert_eq!(lifetimes.sum().iterations, 5 + 2 + 4 + 1);
     }
 
     #[test]
@@ -188,19 +188,19 @@ mod tests {
             dropped: 1,
             ..Iteration::default()
         };
-        let mut account = Account::new(2);
-        account.enter(&row);
-        account.enter(&Iteration {
+        let mut totals = WorkerTotals::new(2);
+        totals.enter(&row);
+        totals.enter(&Iteration {
             waited_for: None,
             ..row
         });
-        assert_eq!((account.iterations, account.dropped), (8, 2));
-        assert_eq!(account.waiting, Duration::from_millis(4));
+        assert_eq!((totals.iterations, totals.dropped), (8, 2));
+        assert_eq!(totals.waiting, Duration::from_millis(4));
         assert_eq!(
-            account.waited_for,
+            totals.waited_for,
             [Duration::ZERO, Duration::from_millis(2)]
         );
-        assert_eq!((account.staleness_sum, account.staleness_most), (24, 3));
-        assert!((account.wait_share() - 4.0 / 14.0).abs() < 1e-12);
+        assert_eq!((totals.staleness_sum, totals.staleness_most), (24, 3));
+        assert!((totals.wait_share() - 4.0 / 14.0).abs() < 1e-12);
     }
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use paceline_wire::{Member, Role};
 
 /// Starts and ends members: as processes of this host, as threads in a test.
-pub trait Crew {
+pub trait Launcher {
     /// Starts a member. A server gets its state from the controller when they
     /// meet.
     ///
@@ -17,14 +17,14 @@ pub trait Crew {
     fn start(&mut self, member: Member) -> Result<(), StartMemberError>;
 
     /// Who has ended since the last call, whatever the reason.
-    fn ended(&mut self) -> Vec<Fallen>;
+    fn ended(&mut self) -> Vec<Ended>;
 
     /// Ends a member at once.
     fn end(&mut self, member: Member);
 
     /// Whether somebody else starts the members and looks after them: they
     /// come when they come, and their end is seen by their connections alone.
-    fn is_elsewhere(&self) -> bool {
+    fn is_external(&self) -> bool {
         false
     }
 }
@@ -32,27 +32,27 @@ pub trait Crew {
 /// Members that are started by somebody else on any host: by hand, or by a
 /// cluster's scheduler.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Elsewhere;
+pub struct External;
 
-impl Crew for Elsewhere {
+impl Launcher for External {
     fn start(&mut self, _: Member) -> Result<(), StartMemberError> {
         Ok(())
     }
 
-    fn ended(&mut self) -> Vec<Fallen> {
+    fn ended(&mut self) -> Vec<Ended> {
         Vec::new()
     }
 
     fn end(&mut self, _: Member) {}
 
-    fn is_elsewhere(&self) -> bool {
+    fn is_external(&self) -> bool {
         true
     }
 }
 
 /// A member that has ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Fallen {
+pub struct Ended {
     /// Who.
     pub member: Member,
     /// How, in words such as `signal 9`.

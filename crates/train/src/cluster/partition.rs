@@ -5,7 +5,7 @@ use std::ops::Range;
 use paceline_data::{epoch_order_into, shard};
 use paceline_sync::Strategy;
 
-use super::plan::Cluster;
+use super::config::Cluster;
 use crate::session::Settings;
 
 /// The partition of the training rows among workers.

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use paceline_train::{
-    Checkpoint, Crew, Elsewhere, Ending, Evaluation, Notice, ProgressReport, TrainError, Watch,
+    Checkpoint, Ending, Evaluation, External, Launcher, Notice, ProgressReport, TrainError, Watch,
 };
 use paceline_wire::{Member, Role, Token};
 
@@ -320,13 +320,7 @@ fn elsewhere(plan: &Plan, told: &[Plan], watch: &mut dyn Watch) -> Result<Ending
         crew.start(member).expect("a process starts");
     }
     session
-        .run_on_processes(
-            &meeting,
-            &mut Elsewhere,
-            &[],
-            watch,
-            &AtomicBool::new(false),
-        )
+        .run_on_processes(&meeting, &mut External, &[], watch, &AtomicBool::new(false))
         .map(|found| {
             assert!(bits(session.parameters()) == on_threads_instead(plan));
             found.outcome.ending

@@ -1,4 +1,4 @@
-//! What workers that are threads lay out for the conductor, and how it looks.
+//! What workers that are threads lay out for the evaluator, and how it looks.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
@@ -6,38 +6,38 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use paceline_nets::Tally;
 
-use super::account::Account;
-use super::conductor::{Conductor, PROGRESS_EVERY, Snapshot};
+use super::evaluator::{Evaluator, PROGRESS_EVERY, Snapshot};
+use super::totals::WorkerTotals;
 use crate::session::{Ending, TrainError};
 
 /// What a worker reports of itself.
-pub(crate) struct Desk {
-    pub(crate) account: Account,
-    /// Its rows since the conductor looked.
+pub(crate) struct WorkerReport {
+    pub(crate) totals: WorkerTotals,
+    /// Its rows since the evaluator looked.
     pub(crate) pulse: Tally,
 }
 
-/// Everybody's desk, by worker.
-pub(crate) struct Desks(Vec<Mutex<Desk>>);
+/// Everybody's report, by worker.
+pub(crate) struct WorkerReports(Vec<Mutex<WorkerReport>>);
 
-impl Desks {
+impl WorkerReports {
     pub(crate) fn new(workers: usize) -> Self {
-        let empty = || Desk {
-            account: Account::new(workers),
+        let empty = || WorkerReport {
+            totals: WorkerTotals::new(workers),
             pulse: Tally::default(),
         };
         Self((0..workers).map(|_| Mutex::new(empty())).collect())
     }
 
-    pub(crate) fn of(&self, worker: usize) -> MutexGuard<'_, Desk> {
+    pub(crate) fn of(&self, worker: usize) -> MutexGuard<'_, WorkerReport> {
         self.0[worker]
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn accounts(&self) -> Vec<Account> {
+    pub(crate) fn totals(&self) -> Vec<WorkerTotals> {
         (0..self.0.len())
-            .map(|worker| self.of(worker).account.clone())
+            .map(|worker| self.of(worker).totals.clone())
             .collect()
     }
 
@@ -46,7 +46,7 @@ impl Desks {
     /// snapshots any more: a worker does not wait to hand one over.
     pub(crate) fn conduct(
         &self,
-        conductor: &mut Conductor<'_>,
+        evaluator: &mut Evaluator<'_>,
         heard: Receiver<Snapshot>,
         stop: &AtomicBool,
         steps: impl Fn() -> u64,
@@ -54,7 +54,7 @@ impl Desks {
         loop {
             match heard.recv_timeout(PROGRESS_EVERY) {
                 Ok(snapshot) => {
-                    if let Some(ending) = conductor.hear(snapshot)? {
+                    if let Some(ending) = evaluator.hear(snapshot)? {
                         return Ok(Some(ending));
                     }
                 }
@@ -64,14 +64,14 @@ impl Desks {
             if stop.load(Ordering::Relaxed) {
                 return Ok(Some(Ending::Interrupted));
             }
-            if conductor.is_late() {
+            if evaluator.is_late() {
                 return Ok(Some(Ending::Time));
             }
             let mut pulse = Tally::default();
             for worker in 0..self.0.len() {
                 pulse.add(std::mem::take(&mut self.of(worker).pulse));
             }
-            conductor.tell(pulse, steps(), || self.accounts());
+            evaluator.tell(pulse, steps(), || self.totals());
         }
     }
 }

@@ -6,44 +6,44 @@ use std::sync::{Mutex, PoisonError};
 
 use paceline_wire::ThreadGroup;
 
-use super::circle::Circle;
-use super::signs::Signs;
-use super::walk::{Stride, Walk};
-use crate::cluster::account::Account;
-use crate::cluster::conductor::{Conductor, Snapshot};
-use crate::cluster::desk::Desks;
-use crate::cluster::ledger::Ledger;
+use super::collective::Collective;
+use super::replica::{Replica, StepResult};
+use super::status::SharedStatus;
+use crate::cluster::evaluator::{Evaluator, Snapshot};
 use crate::cluster::notice::Notice;
 use crate::cluster::session::ClusterSession;
+use crate::cluster::thread_reports::WorkerReports;
+use crate::cluster::totals::WorkerTotals;
+use crate::cluster::worker_log::WorkerLog;
 use crate::session::{Ending, TrainError};
 
 /// Trains on threads until the goal is met.
 pub(in crate::cluster) fn train(
     session: &ClusterSession,
-    conductor: &mut Conductor<'_>,
+    evaluator: &mut Evaluator<'_>,
     stop: &AtomicBool,
-) -> Result<(Ending, Vec<Account>), TrainError> {
+) -> Result<(Ending, Vec<WorkerTotals>), TrainError> {
     let workers = session.cluster.workers.get() as usize;
-    let hall = Hall {
+    let shared = SharedState {
         session,
-        signs: Signs::default(),
+        status: SharedStatus::default(),
         steps: AtomicU64::new(session.progress.steps),
-        desks: Desks::new(workers),
+        reports: WorkerReports::new(workers),
         left: Mutex::new(None),
         unwritten: Mutex::new(Vec::new()),
     };
-    let ledgers = Ledger::of_all(session.record.as_ref(), session.cluster.workers)?;
+    let logs = WorkerLog::of_all(session.record.as_ref(), session.cluster.workers)?;
     let (snapshots, heard) = sync_channel(1);
     let ending = std::thread::scope(|scope| {
         let groups = ThreadGroup::new(workers);
-        for ((worker, mut ledger), group) in (0..).zip(ledgers).zip(groups) {
-            let (hall, snapshots) = (&hall, snapshots.clone());
+        for ((worker, mut log), group) in (0..).zip(logs).zip(groups) {
+            let (shared, snapshots) = (&shared, snapshots.clone());
             std::thread::Builder::new()
                 .name(format!("worker{worker}"))
                 .spawn_scoped(scope, move || {
-                    hall.work(worker, Circle::Threads(group), &mut ledger, &snapshots);
-                    if let Err(source) = ledger.close() {
-                        let mut unwritten = hall
+                    shared.work(worker, Collective::Threads(group), &mut log, &snapshots);
+                    if let Err(source) = log.close() {
+                        let mut unwritten = shared
                             .unwritten
                             .lock()
                             .unwrap_or_else(PoisonError::into_inner);
@@ -53,19 +53,19 @@ pub(in crate::cluster) fn train(
                 .expect("the system starts a thread");
         }
         drop(snapshots);
-        let steps = || hall.steps.load(Ordering::Relaxed);
-        let ending = hall.desks.conduct(conductor, heard, stop, steps);
-        hall.signs.stop();
+        let steps = || shared.steps.load(Ordering::Relaxed);
+        let ending = shared.reports.conduct(evaluator, heard, stop, steps);
+        shared.status.stop();
         ending
     })?;
-    let unwritten = hall
+    let unwritten = shared
         .unwritten
         .into_inner()
         .unwrap_or_else(PoisonError::into_inner);
     for notice in unwritten {
-        conductor.watch.noticed(&notice);
+        evaluator.watch.noticed(&notice);
     }
-    let left = hall
+    let left = shared
         .left
         .into_inner()
         .unwrap_or_else(PoisonError::into_inner);
@@ -77,62 +77,62 @@ pub(in crate::cluster) fn train(
     if let (Ending::Time | Ending::Interrupted, Some(mut left)) = (ending, left) {
         left.due.evaluation = ending == Ending::Time;
         left.due.end = false;
-        conductor.hear(left)?;
+        evaluator.hear(left)?;
     }
-    Ok((ending, hall.desks.accounts()))
+    Ok((ending, shared.reports.totals()))
 }
 
 /// What the workers share besides their sums.
-struct Hall<'a> {
+struct SharedState<'a> {
     session: &'a ClusterSession,
-    signs: Signs,
+    status: SharedStatus,
     steps: AtomicU64,
-    desks: Desks,
+    reports: WorkerReports,
     /// What the first worker had when all were called off.
     left: Mutex<Option<Snapshot>>,
     /// What could not be recorded.
     unwritten: Mutex<Vec<Notice>>,
 }
 
-impl Hall<'_> {
+impl SharedState<'_> {
     fn work(
         &self,
         worker: u32,
-        mut circle: Circle,
-        ledger: &mut Ledger,
+        mut collective: Collective,
+        log: &mut WorkerLog,
         snapshots: &SyncSender<Snapshot>,
     ) {
         let speaks = worker == 0;
-        let mut walk = Walk::new(self.session, worker);
+        let mut replica = Replica::new(self.session, worker);
         loop {
-            match walk.stride(&mut circle, &self.signs) {
-                Ok(Stride::Taken(step)) => {
+            match replica.stride(&mut collective, &self.status) {
+                Ok(StepResult::Taken(step)) => {
                     let due = step.due;
-                    let row = step.row(ledger);
+                    let row = step.row(log);
                     {
-                        let mut desk = self.desks.of(worker as usize);
-                        desk.pulse.add(step.own);
-                        desk.account.enter(&row);
+                        let mut report = self.reports.of(worker as usize);
+                        report.pulse.add(step.own);
+                        report.totals.enter(&row);
                     }
-                    ledger.enter(&row);
+                    log.enter(&row);
                     if speaks {
-                        self.steps.store(walk.step(), Ordering::Relaxed);
-                        if due.is_any() && snapshots.send(walk.snapshot(due)).is_err() {
-                            self.signs.stop();
+                        self.steps.store(replica.step(), Ordering::Relaxed);
+                        if due.is_any() && snapshots.send(replica.snapshot(due)).is_err() {
+                            self.status.stop();
                         }
                     }
                     if due.end {
                         return;
                     }
                 }
-                Ok(Stride::Stopped) => {
+                Ok(StepResult::Stopped) => {
                     if speaks {
                         let mut left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
-                        *left = Some(walk.last_snapshot());
+                        *left = Some(replica.last_snapshot());
                     }
                     return;
                 }
-                Ok(Stride::Diverged) | Err(_) => return,
+                Ok(StepResult::Diverged) | Err(_) => return,
             }
         }
     }

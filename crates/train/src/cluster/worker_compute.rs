@@ -8,8 +8,8 @@ use paceline_kernels::AlignedBuffer;
 use paceline_nets::{Model, Tally};
 use paceline_sync::Consistency;
 
-use super::plan::Cluster;
-use super::rows::Partition;
+use super::config::Cluster;
+use super::partition::Partition;
 use super::update::Update;
 use crate::clock::now;
 use crate::compute::Compute;
@@ -17,7 +17,7 @@ use crate::optimizer::OptimizerState;
 use crate::session::Settings;
 
 /// Computes the updates of one worker.
-pub(crate) struct Rounds {
+pub(crate) struct WorkerCompute {
     worker: usize,
     workers: usize,
     consistency: Consistency,
@@ -38,7 +38,7 @@ struct Local {
     rows: Vec<u32>,
 }
 
-impl Rounds {
+impl WorkerCompute {
     pub(crate) fn new(
         worker: u32,
         model: Arc<dyn Model>,
@@ -92,7 +92,7 @@ impl Rounds {
         self.local.is_none() && self.settings.clip.is_none() && self.compute.has_parts()
     }
 
-    /// As [`Rounds::compute`], except that the dense part is handed over while
+    /// As [`WorkerCompute::compute`], except that the dense part is handed over while
     /// it is computed (see [`Model::gradient_in_parts`]), and not written.
     pub(crate) fn compute_in_parts(
         &mut self,

@@ -10,7 +10,7 @@ use crate::cluster::update::{Part, Update};
 
 /// A gradient laid out for summing: the dense part, the table, a mark for each
 /// of its rows that was touched, [`EXTRA`], and a time for each worker.
-pub(super) struct Sums {
+pub(super) struct SumBuffer {
     values: AlignedBuffer,
     dense: usize,
     table: usize,
@@ -40,7 +40,7 @@ pub(super) struct Found {
 
 /// What a worker says along with its gradient.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Words {
+pub(super) struct Contribution {
     pub(super) worker: usize,
     /// What was found on its rows.
     pub(super) tally: Tally,
@@ -65,7 +65,7 @@ const BUCKET: usize = 256 * 1024;
 /// overlap with.
 const WORTH_BUCKETS: usize = 2 * BUCKET;
 
-impl Sums {
+impl SumBuffer {
     pub(super) fn new(layout: &Layout, workers: usize) -> Self {
         let dense = layout.dense().len();
         let (rows, stride) = layout
@@ -137,7 +137,7 @@ impl Sums {
     }
 
     /// Lays down everything but the dense part.
-    pub(super) fn put_rest(&mut self, update: &Update, words: Words) {
+    pub(super) fn put_rest(&mut self, update: &Update, words: Contribution) {
         let rest = &mut self.values[self.dense..];
         rest.fill(0.0);
         let (table, rest) = rest.split_at_mut(self.table);

@@ -5,14 +5,14 @@ use std::time::{Duration, Instant};
 use paceline_wire::{Connection, Header, Member, Payload, ReadHalf, Role, WriteHalf};
 
 use super::roster::Standing;
-use super::signs::Doing;
 use super::snapshots::{self, Arriving};
+use super::status::Doing;
 use crate::clock::now;
-use crate::cluster::account::Account;
-use crate::cluster::conductor::Snapshot;
+use crate::cluster::evaluator::Snapshot;
+use crate::cluster::totals::WorkerTotals;
 
 /// A worker's place. Its process may change, its number does not.
-pub(super) struct Seat {
+pub(super) struct WorkerSlot {
     pub(super) member: Member,
     /// Whether its process runs.
     pub(super) is_alive: bool,
@@ -29,11 +29,11 @@ pub(super) struct Seat {
     /// Whether its silence was told.
     pub(super) is_silent: bool,
     /// What its former processes did.
-    former: Account,
-    present: Account,
+    former: WorkerTotals,
+    present: WorkerTotals,
 }
 
-impl Seat {
+impl WorkerSlot {
     pub(super) fn new(rank: u32, workers: usize, arriving: Arriving) -> Self {
         Self {
             member: Member {
@@ -50,15 +50,15 @@ impl Seat {
             heard: now(),
             doing: Doing::Gathering,
             is_silent: false,
-            former: Account::new(workers),
-            present: Account::new(workers),
+            former: WorkerTotals::new(workers),
+            present: WorkerTotals::new(workers),
         }
     }
 
     /// A process of this number was started.
     pub(super) fn take(&mut self, member: Member) {
-        self.former = self.account();
-        self.present = Account::new(self.former.waited_for.len());
+        self.former = self.totals();
+        self.present = WorkerTotals::new(self.former.waited_for.len());
         self.part();
         self.member = member;
         self.is_alive = true;
@@ -138,20 +138,20 @@ impl Seat {
 
     /// The worker's own words about what it did. One that has done less than
     /// before was started anew by somebody else.
-    pub(super) fn note(&mut self, account: Account) {
-        if account.iterations < self.present.iterations {
-            self.former = self.account();
+    pub(super) fn note(&mut self, totals: WorkerTotals) {
+        if totals.iterations < self.present.iterations {
+            self.former = self.totals();
         }
-        self.present = account;
+        self.present = totals;
     }
 
     /// What all its processes did.
-    pub(super) fn account(&self) -> Account {
+    pub(super) fn totals(&self) -> WorkerTotals {
         let (former, present) = (&self.former, &self.present);
         let add = |one: &[Duration], other: &[Duration]| {
             one.iter().zip(other).map(|(a, b)| *a + *b).collect()
         };
-        Account {
+        WorkerTotals {
             iterations: former.iterations + present.iterations,
             rows: former.rows + present.rows,
             computing: former.computing + present.computing,

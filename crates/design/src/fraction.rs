@@ -7,6 +7,7 @@ use thiserror::Error;
 
 use crate::catalogue;
 use crate::factor::Factors;
+use crate::notation::Generator;
 use crate::word::Word;
 
 /// The most added factors whose products are listed: 65,535 words.
@@ -15,9 +16,8 @@ const MAX_LISTED: usize = 16;
 /// How the fraction is chosen.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FractionBy {
-    /// Generators such as `F = A*B*C*D*E`, `F = ABCDE` or
-    /// `batch_size = -nodes*epochs`, by letter or by factor name.
-    Generators(Vec<String>),
+    /// Generators; never empty, each over factors without one or generated before.
+    Generators(Vec<Generator>),
     /// The minimum-aberration fraction with this number of runs.
     Runs(u32),
     /// The smallest minimum-aberration fraction of at least this resolution.
@@ -58,24 +58,20 @@ pub struct AliasSet {
 /// Why a fraction cannot be built.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum FractionError {
-    /// The text is not `factor = product`.
-    #[error("generator `{generator}` is not of the form `F = A*B*C`")]
-    Malformed {
-        /// The generator as given.
-        generator: String,
-    },
-    /// A name or letter is not a factor.
-    #[error("generator `{generator}` names `{name}`, which is not a factor")]
+    /// A generator was read over other factors.
+    #[error("a generator refers to factor number {number}, but there are only {factors}")]
     UnknownFactor {
-        /// The generator as given.
-        generator: String,
-        /// The unknown name.
-        name: String,
+        /// Counted from one.
+        number: usize,
+        /// The number of factors.
+        factors: usize,
     },
-    /// A factor is generated twice, or from itself.
-    #[error("generator `{generator}` defines a factor that is already defined or that it uses")]
+    /// A factor is generated twice, or from one that is generated later.
+    #[error(
+        "generator `{generator}` defines a factor that is already defined, or uses one that is not yet"
+    )]
     Circular {
-        /// The generator as given.
+        /// The generator over factor names.
         generator: String,
     },
     /// Two main effects would be the same column.
@@ -83,7 +79,7 @@ pub enum FractionError {
         "generator `{generator}` makes two factors equal, so neither effect could be told from the other"
     )]
     EqualFactors {
-        /// The generator as given.
+        /// The generator over factor names.
         generator: String,
     },
     /// The number of runs is not a power of two that a fraction can have.
@@ -133,8 +129,8 @@ impl FractionError {
     #[must_use]
     pub fn hint(&self) -> String {
         match self {
-            Self::Malformed { .. } | Self::UnknownFactor { .. } => {
-                "write factors by name or by the letters A, B, C, … (without I) in the order they are listed".to_owned()
+            Self::UnknownFactor { .. } => {
+                "read generators over the factors of the request".to_owned()
             }
             Self::Circular { .. } => {
                 "each added factor needs one generator over the factors that have none".to_owned()
@@ -264,52 +260,48 @@ impl Fraction {
         }
     }
 
-    fn generated(factors: &Factors, generators: &[String]) -> Result<Self, FractionError> {
-        let mut parsed = Vec::with_capacity(generators.len());
-        let mut generated = 0_u64;
-        for text in generators {
-            let (target, product) = parse(factors, text)?;
-            let bit = Word::of(target).factors;
-            if generated & bit != 0 || product.factors & bit != 0 {
-                return Err(FractionError::Circular {
-                    generator: text.clone(),
-                });
+    fn generated(factors: &Factors, generators: &[Generator]) -> Result<Self, FractionError> {
+        let names: Vec<&str> = factors.iter().map(|factor| factor.name()).collect();
+        let mut generated = vec![false; names.len()];
+        for generator in generators {
+            let used = generator.product().iter().copied();
+            if let Some(unknown) = used.chain([generator.target()]).find(|i| *i >= names.len()) {
+                let (number, factors) = (unknown + 1, names.len());
+                return Err(FractionError::UnknownFactor { number, factors });
             }
-            generated |= bit;
-            parsed.push((text, target, product));
+            if std::mem::replace(&mut generated[generator.target()], true) {
+                let generator = generator.text(&names);
+                return Err(FractionError::Circular { generator });
+            }
         }
-        let base: Vec<usize> = (0..factors.len())
-            .filter(|i| generated >> i & 1 == 0)
-            .collect();
+        let base: Vec<usize> = (0..names.len()).filter(|&i| !generated[i]).collect();
         if base.len() > Self::MAX_POWER {
-            let (runs, factors) = (u32::MAX, factors.len());
+            let (runs, factors) = (u32::MAX, names.len());
             return Err(FractionError::BadRuns {
                 runs,
                 factors,
                 possible: Vec::new(),
             });
         }
-        let mut columns: Vec<Option<(u32, bool)>> = vec![None; factors.len()];
+        let mut columns: Vec<Option<(u32, bool)>> = vec![None; names.len()];
         for (bit, position) in base.iter().enumerate() {
             columns[*position] = Some((1 << bit, false));
         }
-        for (text, target, product) in parsed {
-            let mut column = (0_u32, product.negative);
-            for position in product.positions() {
+        for generator in generators {
+            let mut column = (0_u32, generator.is_negative());
+            for &position in generator.product() {
                 let Some((bits, negative)) = columns[position] else {
-                    return Err(FractionError::Circular {
-                        generator: text.clone(),
-                    });
+                    let generator = generator.text(&names);
+                    return Err(FractionError::Circular { generator });
                 };
                 column = (column.0 ^ bits, column.1 != negative);
             }
             let taken = columns.iter().flatten().any(|(bits, _)| *bits == column.0);
             if column.0 == 0 || taken {
-                return Err(FractionError::EqualFactors {
-                    generator: text.clone(),
-                });
+                let generator = generator.text(&names);
+                return Err(FractionError::EqualFactors { generator });
             }
-            columns[target] = Some(column);
+            columns[generator.target()] = Some(column);
         }
         let columns = columns
             .into_iter()
@@ -542,53 +534,4 @@ pub(crate) fn effects_up_to(factors: usize, order: u32) -> Vec<Word> {
         extend(0, 0, size, factors, &mut out);
     }
     out
-}
-
-fn parse(factors: &Factors, text: &str) -> Result<(usize, Word), FractionError> {
-    let malformed = || FractionError::Malformed {
-        generator: text.to_owned(),
-    };
-    let (target, product) = text.split_once('=').ok_or_else(malformed)?;
-    let (target, product) = (target.trim(), product.trim());
-    let (product, negative) = match product.strip_prefix(['-', '−']) {
-        Some(rest) => (rest, true),
-        None => (product.strip_prefix('+').unwrap_or(product), false),
-    };
-    let unknown = |name: &str| FractionError::UnknownFactor {
-        generator: text.to_owned(),
-        name: name.to_owned(),
-    };
-    let target = find(factors, target).ok_or_else(|| unknown(target))?;
-    let mut word = Word {
-        factors: 0,
-        negative,
-    };
-    for token in product.split(['*', ':']).map(str::trim) {
-        if token.is_empty() {
-            return Err(malformed());
-        }
-        if let Some(position) = find(factors, token) {
-            word = word.times(Word::of(position));
-            continue;
-        }
-        // `ABC` is `A*B*C` unless a factor has that name.
-        for letter in token.chars() {
-            let position = find(factors, letter.encode_utf8(&mut [0; 4]));
-            word = word.times(Word::of(position.ok_or_else(|| unknown(token))?));
-        }
-    }
-    Ok((target, word))
-}
-
-/// A factor by name, or by letter unless some factor's name is a letter: then
-/// `B` must never mean two things.
-fn find(factors: &Factors, token: &str) -> Option<usize> {
-    if let Some(position) = factors.position(token) {
-        return Some(position);
-    }
-    let is_letter = |name: &str| name.len() == 1 && name.as_bytes()[0].is_ascii_uppercase();
-    if !is_letter(token) || factors.iter().any(|factor| is_letter(factor.name())) {
-        return None;
-    }
-    (0..factors.len()).find(|i| Factors::letter(*i).is_some_and(|c| token.starts_with(c)))
 }

@@ -50,6 +50,7 @@ mod fraction;
 mod hadamard;
 mod hypercube;
 mod matrix;
+mod notation;
 mod optimal;
 mod plan;
 mod properties;
@@ -64,12 +65,13 @@ pub use assessment::{Assessment, Bias, Effect, EffectError, Partner, TermAssessm
 pub use design::{Design, Run};
 pub use factor::{Factor, FactorError, Factors, Scale, Setting};
 pub use fraction::{AliasSet, Fraction, FractionBy, FractionError};
+pub use notation::{Generator, NotationError};
 pub use optimal::OptimalError;
 pub use properties::Properties;
 pub use refusal::PlanError;
 pub use request::{
-    Alpha, BlockBy, Blocks, Budget, CentralComposite, CompositeCube, CompositeShape, Condition,
-    CostOfRun, Forbidden, Kind, Optimal, Order, Request, Test,
+    Alpha, BlockBy, Blocks, CentralComposite, CompositeCube, CompositeShape, Condition, Cost,
+    Forbidden, Kind, Optimal, Order, Request, Test,
 };
 pub use terms::{ModelTerms, Term, TermError};
 pub use word::Word;

@@ -6,7 +6,7 @@ use thiserror::Error;
 use crate::design::Points;
 use crate::factor::{Factor, Factors, Setting};
 use crate::matrix::Gram;
-use crate::request::{Fence, Optimal};
+use crate::request::{Cost, Fence, Optimal};
 use crate::seed::Chance;
 use crate::terms::{Model, TermError};
 
@@ -52,6 +52,9 @@ pub enum OptimalError {
     /// The budget is negative, infinite or not a number.
     #[error("the budget must be a finite number and not negative")]
     BadBudget,
+    /// There is a budget, and nobody says what a run costs.
+    #[error("there is a budget, but nothing says what one run costs")]
+    BudgetWithoutCost,
     /// Even the cheapest runs cost too much.
     #[error("{runs} runs cost at least {least}, more than the budget of {limit}")]
     OverBudget {
@@ -82,6 +85,7 @@ impl OptimalError {
                 "drop a term, allow more combinations, raise the budget, or add runs".to_owned()
             }
             Self::BadBudget => "leave the budget out to have none".to_owned(),
+            Self::BudgetWithoutCost => "say what a run costs, or leave the budget out".to_owned(),
             Self::BadCost => "check the cost expression at every combination of levels".to_owned(),
             Self::OverBudget { runs, least, limit } => {
                 let each = least / f64::from(*runs);
@@ -121,6 +125,7 @@ const RIDGE: f64 = 1e-6;
 pub(crate) fn d_optimal(
     factors: &Factors,
     wanted: &Optimal,
+    cost: Option<&Cost>,
     replicates: u32,
     fence: &Fence<'_>,
     chance: &mut Chance,
@@ -136,10 +141,10 @@ pub(crate) fn d_optimal(
     if wanted.starts == 0 || wanted.starts > MAX_STARTS {
         return Err(OptimalError::BadStarts);
     }
-    let limit = wanted
-        .budget
-        .as_ref()
-        .map(|budget| budget.limit / f64::from(replicates));
+    let limit = wanted.budget.map(|limit| limit / f64::from(replicates));
+    if limit.is_some() && cost.is_none() {
+        return Err(OptimalError::BudgetWithoutCost);
+    }
     if limit.is_some_and(|limit| !(limit.is_finite() && limit >= 0.0)) {
         return Err(OptimalError::BadBudget);
     }
@@ -154,6 +159,7 @@ pub(crate) fn d_optimal(
         fence,
         wanted,
         touched: (0..factors.len()).map(|i| model.columns_with(i)).collect(),
+        cost,
         limit,
     };
     let mut best: Option<(f64, Rows)> = None;
@@ -212,13 +218,14 @@ struct Search<'a> {
     touched: Vec<Vec<usize>>,
     fence: &'a Fence<'a>,
     wanted: &'a Optimal,
+    cost: Option<&'a Cost>,
     /// What one replicate may cost.
     limit: Option<f64>,
 }
 
 impl Search<'_> {
     fn cost(&self, row: &[Setting]) -> Result<f64, OptimalError> {
-        let Some(budget) = &self.wanted.budget else {
+        let (Some(cost), Some(_)) = (self.cost, self.limit) else {
             return Ok(0.0);
         };
         let levels: Vec<Level> = self
@@ -227,7 +234,7 @@ impl Search<'_> {
             .zip(row)
             .map(|(factor, setting)| factor.natural(*setting))
             .collect();
-        let cost = (budget.cost)(&levels);
+        let cost = cost.of(&levels);
         // An infinite cost is a run that no budget can buy.
         if cost >= 0.0 {
             Ok(cost)

@@ -36,8 +36,7 @@ impl Request {
                 least: 1,
             });
         }
-        let fence = Fence::new(&self.factors, &self.forbidden)
-            .map_err(|factor| PlanError::UnknownForbidden { factor })?;
+        let fence = Fence::new(&self.factors, &self.forbidden)?;
         let core = self.core(seed, &fence)?;
         let centres = self.centres(core.default_centres, &fence)?;
         let blocks = self.divide(&core)?;
@@ -137,8 +136,10 @@ impl Request {
             }
             Kind::Optimal(optimal) => {
                 let mut chance = Chance::new(seed, Purpose::Optimal);
+                let cost = self.cost.as_ref();
+                let replicates = self.replicates;
                 let points =
-                    optimal::d_optimal(factors, optimal, self.replicates, fence, &mut chance)?;
+                    optimal::d_optimal(factors, optimal, cost, replicates, fence, &mut chance)?;
                 Core::general(points)
             }
         };

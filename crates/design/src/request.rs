@@ -7,6 +7,7 @@ use paceline_model::Level;
 
 use crate::factor::{Factors, Setting};
 use crate::fraction::FractionBy;
+use crate::refusal::PlanError;
 use crate::terms::ModelTerms;
 
 /// A description of the wanted design. [`Request::plan`] makes the design.
@@ -32,10 +33,12 @@ pub struct Request {
     /// them out, optimal designs avoid them, and any other kind that would
     /// contain one is refused.
     pub forbidden: Vec<Forbidden>,
+    /// What one run costs; a budget needs it.
+    pub cost: Option<Cost>,
 }
 
 /// The kinds of design.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Kind {
     /// A control, then each factor through its other levels while the rest
     /// stay at the control.
@@ -114,7 +117,7 @@ pub enum CompositeCube {
 }
 
 /// A design optimal for a model.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Optimal {
     /// The model whose terms are to be estimated.
     pub terms: ModelTerms,
@@ -122,27 +125,32 @@ pub struct Optimal {
     pub runs: u32,
     /// How many random starts are improved; the best result is kept.
     pub starts: u32,
-    /// What a run costs and what all runs together may cost.
-    pub budget: Option<Budget>,
+    /// The most that all replicates together may cost, by [`Request::cost`].
+    pub budget: Option<f64>,
 }
 
 /// What one run costs at the given levels, which come in the order of the factors.
-pub type CostOfRun = dyn Fn(&[Level]) -> f64 + Send + Sync;
-
-/// A limit on the summed cost of a design's runs.
 #[derive(Clone)]
-pub struct Budget {
+pub struct Cost(Arc<CostRule>);
+
+type CostRule = dyn Fn(&[Level]) -> f64 + Send + Sync;
+
+impl Cost {
+    /// A cost by this rule.
+    pub fn new(rule: impl Fn(&[Level]) -> f64 + Send + Sync + 'static) -> Self {
+        Self(Arc::new(rule))
+    }
+
     /// The cost of one run.
-    pub cost: Arc<CostOfRun>,
-    /// The most that all replicates together may cost.
-    pub limit: f64,
+    #[must_use]
+    pub fn of(&self, levels: &[Level]) -> f64 {
+        (self.0)(levels)
+    }
 }
 
-impl fmt::Debug for Budget {
+impl fmt::Debug for Cost {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Budget")
-            .field("limit", &self.limit)
-            .finish_non_exhaustive()
+        f.debug_struct("Cost").finish_non_exhaustive()
     }
 }
 
@@ -217,6 +225,7 @@ impl Request {
             blocks: Blocks::NONE,
             order: Order::Random,
             forbidden: Vec::new(),
+            cost: None,
         }
     }
 }
@@ -252,15 +261,17 @@ pub(crate) struct Fence<'a> {
 }
 
 impl<'a> Fence<'a> {
-    /// Looks up the factors; the error is a name that is not a factor.
-    pub(crate) fn new(factors: &'a Factors, forbidden: &'a [Forbidden]) -> Result<Self, String> {
+    /// Looks up the factors.
+    pub(crate) fn new(factors: &'a Factors, forbidden: &'a [Forbidden]) -> Result<Self, PlanError> {
         let mut rules = Vec::with_capacity(forbidden.len());
         for Forbidden(conditions) in forbidden {
             let mut rule = Vec::with_capacity(conditions.len());
             for condition in conditions {
-                let position = factors
-                    .position(&condition.factor)
-                    .ok_or_else(|| condition.factor.clone())?;
+                let position = factors.position(&condition.factor).ok_or_else(|| {
+                    PlanError::UnknownForbidden {
+                        factor: condition.factor.clone(),
+                    }
+                })?;
                 rule.push((position, &condition.test));
             }
             rules.push(rule);

@@ -1,12 +1,14 @@
 //! One text per meaning, and its fingerprint.
 
-use crate::design::{Alpha, FractionBy, Layout};
-use crate::factor::{Factor, FactorType, Scale};
+use crate::design::DesignKind;
+use crate::factor::{Factor, FactorType};
 use crate::job::{Job, Program};
 use crate::policy::{Noise, Policy};
 use crate::response::ResponseSource;
 use crate::study::Study;
 use crate::template::is_name;
+use crate::words::{ALPHAS, Word as _};
+use paceline_design::{Alpha, Blocks, FractionBy, Kind, Scale};
 use paceline_model::Level;
 use paceline_model::quantity::format_duration;
 use sha2::{Digest, Sha256};
@@ -175,50 +177,48 @@ impl Study {
         let design = &self.design;
         let names: Vec<&str> = self.factors.iter().map(|f| f.name.as_str()).collect();
         let mut table = Table::new("design");
-        table.text("kind", design.layout.kind().word());
-        match &design.layout {
-            Layout::Full | Layout::TwoLevel | Layout::BoxBehnken => {}
-            Layout::Fractional(FractionBy::Generators(generators)) => {
+        table.text("kind", DesignKind::of(&design.kind).word());
+        match &design.kind {
+            Kind::Full | Kind::TwoLevel | Kind::BoxBehnken => {}
+            Kind::Fractional(FractionBy::Generators(generators)) => {
                 table.texts("generators", generators.iter().map(|g| g.text(&names)));
             }
-            Layout::Fractional(FractionBy::Resolution(resolution)) => {
+            Kind::Fractional(FractionBy::Resolution(resolution)) => {
                 table.raw("resolution", resolution);
             }
-            Layout::Fractional(FractionBy::Runs(runs)) => table.raw("runs", runs),
-            Layout::Fractional(FractionBy::RunsAndResolution { runs, resolution }) => {
+            Kind::Fractional(FractionBy::Runs(runs)) => table.raw("runs", runs),
+            Kind::Fractional(FractionBy::RunsAndResolution { runs, resolution }) => {
                 table.raw("runs", runs);
                 table.raw("resolution", resolution);
             }
-            Layout::OneAtATime { control } => {
-                let pairs = names.iter().zip(control);
+            Kind::OneAtATime { control } => {
+                let pairs = control.iter();
                 table.raw(
                     "control",
                     inline(pairs.map(|(name, level)| format!("{name} = {}", level_text(level)))),
                 );
             }
-            Layout::PlackettBurman { runs } => {
+            Kind::PlackettBurman { runs } => {
                 if let Some(runs) = runs {
                     table.raw("runs", runs);
                 }
             }
-            Layout::CentralComposite { shape, alpha, cube } => {
-                table.text("shape", shape.word());
-                match alpha {
-                    Alpha::Rotatable => table.text("alpha", "rotatable"),
-                    Alpha::Orthogonal => table.text("alpha", "orthogonal"),
+            Kind::CentralComposite(composite) => {
+                table.text("shape", composite.shape.word());
+                match composite.alpha {
                     Alpha::Value(value) => table.raw("alpha", format!("{value:?}")),
+                    named => {
+                        let word = ALPHAS.iter().find(|(_, alpha)| *alpha == named);
+                        table.text("alpha", word.expect("every other alpha has a word").0);
+                    }
                 }
-                table.text("cube", cube.word());
+                table.text("cube", composite.cube.word());
             }
-            Layout::LatinHypercube { runs } => table.raw("runs", runs),
-            Layout::Optimal {
-                runs,
-                model,
-                budget,
-            } => {
-                table.raw("runs", runs);
-                table.text("model", &model.text(&names));
-                if let Some(budget) = budget {
+            Kind::LatinHypercube { runs } => table.raw("runs", runs),
+            Kind::Optimal(optimal) => {
+                table.raw("runs", optimal.runs);
+                table.text("model", &optimal.terms.text(&names));
+                if let Some(budget) = optimal.budget {
                     table.raw("budget", format!("{budget:?}"));
                 }
             }
@@ -226,12 +226,12 @@ impl Study {
         table.raw("replicates", design.replicates);
         table.raw("seed", design.seed);
         table.text("order", design.order.word());
-        if let Some(points) = design.center_points {
+        if let Some(points) = design.centre_points {
             table.raw("center_points", points);
         }
-        if let Some((count, by)) = design.blocks {
-            table.raw("blocks", count);
-            table.text("block_by", by.word());
+        if design.blocks != Blocks::NONE {
+            table.raw("blocks", design.blocks.count);
+            table.text("block_by", design.blocks.by.word());
         }
         if !design.forbid.is_empty() {
             table.texts("forbid", design.forbid.iter().map(ToString::to_string));

@@ -8,15 +8,8 @@ use crate::problem::{Place, Problem};
 use crate::section::{Section, level, wrong};
 use crate::template::is_name;
 use crate::words::words;
+use paceline_design::Scale;
 use paceline_model::Level;
-
-words! {
-    /// How the distance between two numeric levels is measured.
-    pub enum Scale {
-        Linear = "linear", "Equal differences are equal steps.";
-        Log = "log", "Equal ratios are equal steps.";
-    }
-}
 
 words! {
     /// Whether levels are quantities or names.

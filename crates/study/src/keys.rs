@@ -1,12 +1,14 @@
 //! Every key of `study.toml`: the one table that the parser, the schema and
 //! the reference are made from.
 
-use crate::design::{Alpha, BlockBy, CompositeCube, CompositeShape, DesignKind, Order};
+use crate::design::DesignKind;
 use crate::engine::EngineKind;
-use crate::factor::{FactorType, Scale};
+use crate::factor::FactorType;
 use crate::job::JobKind;
 use crate::policy::Noise;
 use crate::response::Take;
+use crate::words::{ALPHA_WORDS, Word as _};
+use paceline_design::{BlockBy, CompositeCube, CompositeShape, Order, Scale};
 
 /// What a key's value looks like.
 #[derive(Debug, Clone, Copy)]
@@ -267,7 +269,7 @@ pub(crate) const DESIGN: SectionKeys = SectionKeys {
         only(
             &[D::CentralComposite],
             "alpha",
-            Shape::NumberOrOneOf(Alpha::WORDS),
+            Shape::NumberOrOneOf(ALPHA_WORDS),
             "How far the axial points lie from the centre, in half widths of the cube; `rotatable` by default.",
         ),
         only(

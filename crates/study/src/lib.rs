@@ -78,7 +78,6 @@ mod section;
 mod share;
 mod study;
 mod template;
-mod terms;
 mod usage;
 mod words;
 
@@ -86,15 +85,12 @@ pub use builtin::{BuiltInFactor, FactorOwner, LevelRule, RunValue};
 pub use canonical::Fingerprint;
 pub use collect::ResponseCollector;
 pub use command::{CommandError, CommandLine, RunFacts, TRAINER};
-pub use design::{
-    Alpha, BlockBy, CompositeCube, CompositeShape, Design, DesignKind, FractionBy, Generator,
-    Layout, Order,
-};
+pub use design::{DesignKind, DesignSettings};
 pub use engine::EngineKind;
 pub use expression::{
     Absent, Condition, Expression, ExpressionError, ExpressionErrorKind, Function,
 };
-pub use factor::{Factor, FactorType, Scale};
+pub use factor::{Factor, FactorType};
 pub use job::{CommandJob, Job, JobKind, Program, TrainJob};
 pub use policy::{Noise, Policy};
 pub use problem::{Excerpt, Place, Problem, Problems};
@@ -106,4 +102,4 @@ pub use schema::schema;
 pub use share::Share;
 pub use study::{Capabilities, Study};
 pub use template::{Template, TemplateError, TemplateErrorKind};
-pub use terms::{Model, ModelTerm, NamedModel};
+pub use words::Word;

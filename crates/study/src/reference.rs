@@ -6,6 +6,7 @@ use crate::keys::{
     COMMAND_JOB, DESIGN, ENGINE, FACTOR, Key, POLICY, RESPONSE, SECTIONS, SectionKeys, Shape, TOP,
     TRAIN_JOB,
 };
+use crate::words::Word as _;
 use std::fmt::Write as _;
 
 /// The reference of `study.toml` in Markdown.

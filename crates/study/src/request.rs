@@ -1,12 +1,11 @@
-//! The study in the words of the design crate.
+//! What the design crate is asked for: the kind, and the forbidden combinations
+//! as tests of single factors.
 
-use crate::design::{Alpha, BlockBy, CompositeCube, CompositeShape, FractionBy, Layout, Order};
 use crate::expression::{Comparison, Condition, Literal};
-use crate::factor::{Factor, FactorType, Scale};
+use crate::factor::{Factor, FactorType};
 use crate::problem::{Place, Problem};
 use crate::study::Study;
-use crate::terms::{Model, NamedModel, parse_model};
-use paceline_design as design;
+use paceline_design::{self as design, Kind};
 use paceline_model::Level;
 use std::sync::Arc;
 
@@ -38,20 +37,12 @@ impl Study {
     pub fn design_request(&self) -> Result<design::Request, RequestError> {
         let factors = self.factors.iter().map(factor).collect::<Result<_, _>>()?;
         let own = &self.design;
-        let mut request = design::Request::new(design::Factors::new(factors)?, self.kind());
+        let mut request = design::Request::new(design::Factors::new(factors)?, own.kind.clone());
         request.replicates = own.replicates;
-        request.centre_points = own.center_points;
-        request.order = match own.order {
-            Order::Random => design::Order::Random,
-            Order::Standard => design::Order::Standard,
-        };
-        if let Some((count, by)) = own.blocks {
-            let by = match by {
-                BlockBy::Time => design::BlockBy::Time,
-                BlockBy::Node => design::BlockBy::Node,
-            };
-            request.blocks = design::Blocks { count, by };
-        }
+        request.centre_points = own.centre_points;
+        request.order = own.order;
+        request.blocks = own.blocks;
+        request.cost = self.cost_of_run();
         for condition in &own.forbid {
             request.forbidden.extend(self.forbidden(condition)?);
         }
@@ -66,26 +57,25 @@ impl Study {
     /// The first part of `text` that is none of these.
     pub fn model_terms(&self, text: &str) -> Result<design::ModelTerms, Problem> {
         let names: Vec<&str> = self.factors.iter().map(|f| f.name.as_str()).collect();
-        let model = parse_model(text, &names).map_err(|fault| {
+        design::ModelTerms::parse(text, &names).map_err(|error| {
             let place = Place::Argument {
                 text: Arc::from(text),
             };
-            Problem::new(&place, fault.message)
-                .excerpt(text, &fault.span)
-                .maybe_hint(fault.hint)
-        })?;
-        Ok(model_terms(&model))
+            Problem::new(&place, error.message)
+                .excerpt(text, &error.span)
+                .maybe_hint(error.hint)
+        })
     }
 
     /// What one run costs at these levels, in the order of the factors, if the
     /// study says so. A cost that cannot be calculated is infinite, so that no
     /// design chooses it for being cheap.
     #[must_use]
-    pub fn cost_of_run(&self) -> Option<Arc<design::CostOfRun>> {
+    pub fn cost_of_run(&self) -> Option<design::Cost> {
         let cost = self.design.cost_per_run.clone()?;
         let names: Vec<String> = self.factors.iter().map(|f| f.name.clone()).collect();
         let fixed = self.fixed.clone();
-        Some(Arc::new(move |levels: &[Level]| {
+        Some(design::Cost::new(move |levels: &[Level]| {
             let value_of = |name: &str| {
                 let varied = names
                     .iter()
@@ -101,66 +91,6 @@ impl Study {
             };
             cost.evaluate(value_of).unwrap_or(f64::INFINITY)
         }))
-    }
-
-    fn kind(&self) -> design::Kind {
-        let names: Vec<&str> = self.factors.iter().map(|f| f.name.as_str()).collect();
-        match &self.design.layout {
-            Layout::Full => design::Kind::Full,
-            Layout::TwoLevel => design::Kind::TwoLevel,
-            Layout::BoxBehnken => design::Kind::BoxBehnken,
-            Layout::LatinHypercube { runs } => design::Kind::LatinHypercube { runs: *runs },
-            Layout::PlackettBurman { runs } => design::Kind::PlackettBurman { runs: *runs },
-            Layout::Fractional(by) => design::Kind::Fractional(match by {
-                FractionBy::Generators(generators) => design::FractionBy::Generators(
-                    generators.iter().map(|g| g.text(&names)).collect(),
-                ),
-                FractionBy::Resolution(resolution) => design::FractionBy::Resolution(*resolution),
-                FractionBy::Runs(runs) => design::FractionBy::Runs(*runs),
-                FractionBy::RunsAndResolution { runs, resolution } => {
-                    design::FractionBy::RunsAndResolution {
-                        runs: *runs,
-                        resolution: *resolution,
-                    }
-                }
-            }),
-            Layout::OneAtATime { control } => design::Kind::OneAtATime {
-                control: names
-                    .iter()
-                    .map(|name| (*name).to_owned())
-                    .zip(control.iter().cloned())
-                    .collect(),
-            },
-            Layout::CentralComposite { shape, alpha, cube } => {
-                design::Kind::CentralComposite(design::CentralComposite {
-                    shape: match shape {
-                        CompositeShape::Circumscribed => design::CompositeShape::Circumscribed,
-                        CompositeShape::Inscribed => design::CompositeShape::Inscribed,
-                        CompositeShape::FaceCentered => design::CompositeShape::FaceCentred,
-                    },
-                    alpha: match alpha {
-                        Alpha::Rotatable => design::Alpha::Rotatable,
-                        Alpha::Orthogonal => design::Alpha::Orthogonal,
-                        Alpha::Value(value) => design::Alpha::Value(*value),
-                    },
-                    cube: match cube {
-                        CompositeCube::Full => design::CompositeCube::Full,
-                        CompositeCube::Fraction => design::CompositeCube::Fraction,
-                    },
-                })
-            }
-            Layout::Optimal {
-                runs,
-                model,
-                budget,
-            } => {
-                let mut optimal = design::Optimal::new(model_terms(model), *runs);
-                optimal.budget = budget
-                    .zip(self.cost_of_run())
-                    .map(|(limit, cost)| design::Budget { cost, limit });
-                design::Kind::Optimal(optimal)
-            }
-        }
     }
 
     /// The combinations that `condition` forbids.
@@ -219,11 +149,11 @@ impl Study {
     /// it holds. `None` if the design may choose other values than the levels,
     /// or there are too many combinations.
     fn forbidden_by_trial(&self, condition: &Condition) -> Option<Vec<design::Forbidden>> {
-        let chooses_own_values = match self.design.layout {
-            Layout::Full | Layout::TwoLevel | Layout::Fractional(_) => false,
-            Layout::OneAtATime { .. } | Layout::PlackettBurman { .. } => false,
-            Layout::CentralComposite { .. } | Layout::BoxBehnken => true,
-            Layout::LatinHypercube { .. } | Layout::Optimal { .. } => true,
+        let chooses_own_values = match self.design.kind {
+            Kind::Full | Kind::TwoLevel | Kind::Fractional(_) => false,
+            Kind::OneAtATime { .. } | Kind::PlackettBurman { .. } => false,
+            Kind::CentralComposite(_) | Kind::BoxBehnken => true,
+            Kind::LatinHypercube { .. } | Kind::Optimal(_) => true,
         };
         let used: Vec<&Factor> = self
             .factors
@@ -239,7 +169,7 @@ impl Study {
         let combinations = used.iter().try_fold(1_usize, |product, factor| {
             product.checked_mul(factor.levels.len())
         })?;
-        let has_centre = self.design.center_points.is_some_and(|points| points > 0);
+        let has_centre = self.design.centre_points.is_some_and(|points| points > 0);
         if combinations > MAX_COMBINATIONS
             || ((chooses_own_values || has_centre) && used.iter().any(numeric))
         {
@@ -308,26 +238,6 @@ fn factor(own: &Factor) -> Result<design::Factor, design::FactorError> {
     let levels = own.levels.clone();
     match own.kind {
         FactorType::Categorical => design::Factor::categorical(own.name.as_str(), levels),
-        FactorType::Numeric => {
-            let scale = match own.scale {
-                Scale::Linear => design::Scale::Linear,
-                Scale::Log => design::Scale::Log,
-            };
-            design::Factor::numeric(own.name.as_str(), levels, scale)
-        }
-    }
-}
-
-fn model_terms(model: &Model) -> design::ModelTerms {
-    match model {
-        Model::Named(NamedModel::Main) => design::ModelTerms::Main,
-        Model::Named(NamedModel::Interactions) => design::ModelTerms::TwoFactor,
-        Model::Named(NamedModel::Quadratic) => design::ModelTerms::Quadratic,
-        Model::Terms(terms) => design::ModelTerms::Explicit(
-            terms
-                .iter()
-                .map(|term| design::Term::powers(term.0.iter().copied()))
-                .collect(),
-        ),
+        FactorType::Numeric => design::Factor::numeric(own.name.as_str(), levels, own.scale),
     }
 }

@@ -1,7 +1,7 @@
 //! The checked study.
 
 use crate::builtin::{BuiltInFactor, RunValue, USUAL_METRICS};
-use crate::design::Design;
+use crate::design::DesignSettings;
 use crate::design_check;
 use crate::document::{Entry, Value};
 use crate::engine::EngineKind;
@@ -15,6 +15,7 @@ use crate::request::RequestError;
 use crate::response::{ReadResponse, Response, ResponseSource, evaluation_order};
 use crate::section::{Section, level, table, unknown_key};
 use crate::usage::{check_placeholders, check_uses, variable};
+use crate::words::Word as _;
 use paceline_model::Level;
 use paceline_model::spelling::{nearest, suggestion};
 use std::collections::BTreeMap;
@@ -64,7 +65,7 @@ pub struct Study {
     pub(crate) job: Job,
     pub(crate) fixed: Vec<(String, Level)>,
     pub(crate) factors: Vec<Factor>,
-    pub(crate) design: Design,
+    pub(crate) design: DesignSettings,
     pub(crate) responses: Vec<Response>,
     /// Positions of `responses`, each after those it uses.
     pub(crate) order: Vec<usize>,
@@ -100,7 +101,7 @@ impl Study {
 
     /// Which combinations are run.
     #[must_use]
-    pub fn design(&self) -> &Design {
+    pub fn design(&self) -> &DesignSettings {
         &self.design
     }
 

@@ -1,9 +1,10 @@
 //! What a sound study means: commands, responses, designs, fingerprints.
 
+use paceline_design::{Kind, Scale};
 use paceline_model::Level;
 use paceline_study::{
-    Absent, Capabilities, CommandError, CommandLine, FactorType, Layout, Noise, RawStudy,
-    ResponseCollector, RunFacts, Scale, Study,
+    Absent, Capabilities, CommandError, CommandLine, FactorType, Noise, RawStudy,
+    ResponseCollector, RunFacts, Study,
 };
 use std::time::Duration;
 
@@ -485,9 +486,12 @@ fn a_control_is_given_for_every_factor() {
         "job.command = \"x {a} {b}\"\nfactors = { a = [1, 2], b = [3, 4] }\ndesign = { kind = \"one-at-a-time\", control = { b = 4.0 } }\n",
     );
     assert_eq!(
-        study.design().layout,
-        Layout::OneAtATime {
-            control: vec![Level::Integer(1), Level::Integer(4)]
+        study.design().kind,
+        Kind::OneAtATime {
+            control: vec![
+                ("a".to_owned(), Level::Integer(1)),
+                ("b".to_owned(), Level::Integer(4))
+            ]
         }
     );
 }

@@ -1,7 +1,7 @@
 //! The schema that editors use is the one that the parser's keys make.
 
 use paceline_model::quantity::{SIZE_PATTERN, TIME_PATTERN, bytes, duration};
-use paceline_study::{DesignKind, schema};
+use paceline_study::{DesignKind, Word as _, schema};
 use regex::Regex;
 
 #[test]

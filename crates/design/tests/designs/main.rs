@@ -14,7 +14,7 @@ mod refusals;
 mod screening;
 mod surfaces;
 
-use paceline_design::{Design, Factor, Factors, Kind, Order, Request};
+use paceline_design::{Design, Factor, Factors, FractionBy, Generator, Kind, Order, Request};
 use paceline_model::Level;
 
 /// Factors `x1`, `x2`, … from −1 to +1, whose coded and natural levels agree.
@@ -39,6 +39,15 @@ fn factors_with(levels: &[i64]) -> Factors {
         .unwrap()
     };
     Factors::new(levels.iter().enumerate().map(factor).collect()).unwrap()
+}
+
+/// The fraction of so many [`unit_factors`] by these generators.
+fn generated<T: AsRef<str>>(factors: usize, generators: &[T]) -> Kind {
+    let names: Vec<String> = (1..=factors).map(|i| format!("x{i}")).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let generators = generators.iter();
+    let read = |text: &T| Generator::parse(text.as_ref(), &names).unwrap();
+    Kind::Fractional(FractionBy::Generators(generators.map(read).collect()))
 }
 
 /// The design in standard order.

@@ -1,7 +1,5 @@
-use std::sync::Arc;
-
 use paceline_design::{
-    Budget, Condition, Forbidden, FractionBy, Kind, ModelTerms, Optimal, Request, Term, Test,
+    Condition, Cost, Forbidden, FractionBy, Kind, ModelTerms, Optimal, Request, Term, Test,
 };
 use paceline_model::Level;
 
@@ -140,13 +138,10 @@ fn a_run_of_infinite_cost_is_never_bought() {
             1.0
         }
     };
-    wanted.budget = Some(Budget {
-        cost: Arc::new(cost),
-        limit: 9.0,
-    });
-    let design = Request::new(factors_with(&[-3, -3]), Kind::Optimal(wanted))
-        .plan(4)
-        .unwrap();
+    wanted.budget = Some(9.0);
+    let mut request = Request::new(factors_with(&[-3, -3]), Kind::Optimal(wanted));
+    request.cost = Some(Cost::new(cost));
+    let design = request.plan(4).unwrap();
     assert_eq!(design.expected_total(cost), 9.0);
 }
 
@@ -207,11 +202,10 @@ fn a_budget_is_kept_and_buys_less_than_no_budget() {
     };
     let plan = |limit: Option<f64>| {
         let mut wanted = Optimal::new(ModelTerms::Main, 8);
-        wanted.budget = limit.map(|limit| Budget {
-            cost: Arc::new(cost),
-            limit,
-        });
-        Request::new(unit_factors(4), Kind::Optimal(wanted)).plan(2)
+        wanted.budget = limit;
+        let mut request = Request::new(unit_factors(4), Kind::Optimal(wanted));
+        request.cost = Some(Cost::new(cost));
+        request.plan(2)
     };
     let free = plan(None).unwrap();
     let tight = plan(Some(18.0)).unwrap();
@@ -231,6 +225,19 @@ fn a_budget_is_kept_and_buys_less_than_no_budget() {
         "8 runs cost at least 8, more than the budget of 7"
     );
     assert_eq!(error.hint(), "the budget pays for at most 7 runs");
+}
+
+#[test]
+fn a_budget_without_costs_is_refused() {
+    let mut wanted = Optimal::new(ModelTerms::Main, 8);
+    wanted.budget = Some(18.0);
+    let error = Request::new(unit_factors(4), Kind::Optimal(wanted))
+        .plan(2)
+        .unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "there is a budget, but nothing says what one run costs"
+    );
 }
 
 #[test]

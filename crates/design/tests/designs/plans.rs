@@ -1,13 +1,13 @@
 use std::collections::BTreeSet;
 
 use paceline_design::{
-    Condition, Factor, Factors, Forbidden, FractionBy, Kind, ModelTerms, Order, Partner, Request,
-    Run, Term, Test,
+    Condition, Factor, Factors, Forbidden, Kind, ModelTerms, Order, Partner, Request, Run, Term,
+    Test,
 };
 use paceline_model::Level;
 use proptest::prelude::*;
 
-use crate::{coded, factors_with, oracle, standard, unit_factors};
+use crate::{coded, factors_with, generated, oracle, standard, unit_factors};
 
 proptest! {
     #[test]
@@ -139,7 +139,7 @@ fn centre_points_visit_every_level_of_a_factor_without_a_middle() {
 
 #[test]
 fn a_confounded_term_names_its_partners() {
-    let kind = Kind::Fractional(FractionBy::Generators(vec!["D = ABC".into()]));
+    let kind = generated(4, &["D = ABC"]);
     let design = standard(unit_factors(4), kind);
     let assessment = design.assess(&ModelTerms::TwoFactor, None).unwrap();
     let ab = assessment

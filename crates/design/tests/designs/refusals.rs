@@ -4,7 +4,7 @@ use paceline_design::{
 };
 use paceline_model::Level;
 
-use crate::{factors_with, unit_factors};
+use crate::{factors_with, generated, unit_factors};
 
 fn check(factors: Factors, kind: Kind, error: &str, hint: &str) {
     let refused = Request::new(factors, kind).plan(0).unwrap_err();
@@ -49,37 +49,28 @@ fn impossible_numbers_of_runs_name_the_possible_ones() {
 
 #[test]
 fn bad_generators_say_what_is_wrong() {
-    let fractional = |texts: &[&str]| {
-        let texts = texts.iter().map(|text| (*text).to_owned()).collect();
-        Kind::Fractional(FractionBy::Generators(texts))
-    };
     let refused = |texts: &[&str]| {
-        Request::new(unit_factors(5), fractional(texts))
+        Request::new(unit_factors(5), generated(5, texts))
             .plan(0)
             .unwrap_err()
             .to_string()
     };
     assert_eq!(
-        refused(&["E"]),
-        "generator `E` is not of the form `F = A*B*C`"
+        refused(&["E = AB", "E = CD"]),
+        "generator `x5 = x3*x4` defines a factor that is already defined, or uses one that is not \
+         yet",
     );
+    assert!(refused(&["D = AE", "E = AB"]).contains("uses one that is not yet"));
     assert_eq!(
-        refused(&["E = A**B"]),
-        "generator `E = A**B` is not of the form `F = A*B*C`"
+        refused(&["D = AB", "E = AB"]),
+        "generator `x5 = x1*x2` makes two factors equal, so neither effect could be told from the \
+         other",
     );
+    let of_more_factors = Request::new(unit_factors(4), generated(5, &["E = AB"]));
     assert_eq!(
-        refused(&["E = AX"]),
-        "generator `E = AX` names `AX`, which is not a factor"
+        of_more_factors.plan(0).unwrap_err().to_string(),
+        "a generator refers to factor number 5, but there are only 4"
     );
-    assert_eq!(
-        refused(&["E = AE"]),
-        "generator `E = AE` defines a factor that is already defined or that it uses",
-    );
-    assert_eq!(
-        refused(&["E = A"]),
-        "generator `E = A` makes two factors equal, so neither effect could be told from the other",
-    );
-    assert!(refused(&["D = AB", "E = AB"]).contains("makes two factors equal"));
 }
 
 #[test]

@@ -14,6 +14,7 @@
 
 use super::token::{Token, tokens};
 use super::tree::{Comparison, Function, Operator, Tree, TreeKind};
+use crate::words::Word as _;
 use std::ops::Range;
 
 /// Longer texts are refused, so that neither parsing nor evaluation can exhaust

@@ -1,6 +1,7 @@
 //! The parsed form of an expression or a condition.
 
 use super::parser::{ExpressionError, ExpressionErrorKind};
+use crate::words::Word as _;
 use crate::words::words;
 use paceline_model::Level;
 use std::fmt;

@@ -66,7 +66,7 @@ impl Facts {
             biases: biases(design, &model),
             cost: study
                 .cost_of_run()
-                .map(|cost| design.expected_total(|levels| cost(levels))),
+                .map(|cost| design.expected_total(|levels| cost.of(levels))),
             duration_s: question.time.as_ref().map(|time| time.seconds * runs),
             time: question.time,
             wanted: question.effect,

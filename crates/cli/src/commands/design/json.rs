@@ -5,7 +5,7 @@ use super::facts::Facts;
 use paceline_design::{Factors, Partner, Word};
 use paceline_model::Level;
 use paceline_records::study::{Plan, PlannedRun};
-use paceline_study::FactorType;
+use paceline_study::{DesignKind, FactorType, Word as _};
 use serde_json::{Map, Value, json};
 
 /// Everything about the design, and every run on a line of its own.
@@ -42,7 +42,7 @@ fn about(planned: &Planned, facts: &Facts) -> Value {
         "study": path.to_string_lossy(),
         "name": study.name(),
         "fingerprint": plan.fingerprint,
-        "kind": own.layout.kind().word(),
+        "kind": DesignKind::of(&own.kind).word(),
         "seed": own.seed,
         "order": own.order.word(),
         "runs_count": properties.runs,

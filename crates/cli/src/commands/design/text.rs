@@ -3,11 +3,11 @@
 use super::Planned;
 use super::facts::Facts;
 use crate::output::Page;
-use paceline_design::{AliasSet, Factors, ModelTerms, Partner, Term, TermAssessment};
+use paceline_design::{AliasSet, Factors, ModelTerms, Order, Partner, Scale, Term, TermAssessment};
 use paceline_model::Level;
 use paceline_report::number::{self, count, significant};
 use paceline_report::text::{Column, Table, columns, paragraph};
-use paceline_study::{FactorType, Order, Scale};
+use paceline_study::{DesignKind, FactorType};
 use std::fmt::Write as _;
 
 /// How much of a list is shown; `--format json` has all of it.
@@ -76,7 +76,10 @@ impl Report<'_> {
             Order::Random => format!("in random order from seed {}", own.seed),
             Order::Standard => "in standard order".to_owned(),
         };
-        let line = format!("{} design: {size}, {order}", own.layout.kind().word());
+        let line = format!(
+            "{} design: {size}, {order}",
+            DesignKind::of(&own.kind).word()
+        );
         text.push_str(&paragraph("", &line, self.page.width));
         text
     }

@@ -4,7 +4,7 @@ use paceline_design::{AliasSet, Design, Factors};
 use paceline_records::study::Plan;
 use paceline_report::dossier::DesignPart;
 use paceline_report::number::{count, significant};
-use paceline_study::Study;
+use paceline_study::{DesignKind, Study, Word as _};
 
 /// The most alias sets on the page.
 const ALIASES_SHOWN: usize = 60;
@@ -20,7 +20,7 @@ pub(super) fn part(study: &Study, design: Option<&Design>, plan: &Plan) -> Desig
     let mut part = DesignPart {
         sentence: format!(
             "A {} design: {}, {} each, {} in {} order from seed {}.",
-            own.layout.kind().word(),
+            DesignKind::of(&own.kind).word(),
             plural(plan.trials.len(), "configuration"),
             plural(own.replicates as usize, "replicate"),
             plural(plan.runs.len(), "run"),

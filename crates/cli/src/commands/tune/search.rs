@@ -9,8 +9,9 @@ use paceline_advise::bayes::{Bayes, Step, StopReason, Trial};
 use paceline_advise::climb::{Action, Climb, ClimbError, ClimbParams, EndReason, Observation};
 use paceline_advise::pick::Limit;
 use paceline_advise::runs::{Configuration, FactorColumn, Runs};
+use paceline_design::Scale;
 use paceline_model::Level;
-use paceline_study::{Factor, FactorType, Scale, Study};
+use paceline_study::{Factor, FactorType, Study};
 
 /// The confidence of every interval.
 pub(super) const CONFIDENCE: f64 = 0.95;

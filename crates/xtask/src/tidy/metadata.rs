@@ -15,6 +15,8 @@ pub(super) struct Package {
     pub(super) folder: Option<String>,
     /// Names of the packages it needs to be built, tests aside.
     pub(super) needs: BTreeSet<String>,
+    /// Names under which its sources know its dependencies, those of tests included.
+    pub(super) declares: BTreeSet<String>,
 }
 
 /// All packages, those of the workspace first.
@@ -61,7 +63,17 @@ fn read(package: &Value, members: &BTreeSet<&str>) -> Result<Package> {
         .filter(|dependency| dependency["kind"].as_str() != Some("dev"))
         .filter_map(|dependency| dependency["name"].as_str().map(str::to_owned))
         .collect();
+    let declares = package["dependencies"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(|dependency| {
+            let renamed = dependency["rename"].as_str();
+            renamed.or(dependency["name"].as_str()).map(str::to_owned)
+        })
+        .collect();
     Ok(Package {
+        declares,
         name: text("name").context("a package has a name")?,
         version: text("version").unwrap_or_default(),
         licence: text("license"),

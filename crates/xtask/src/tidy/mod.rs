@@ -4,6 +4,7 @@ mod architecture;
 mod files;
 mod licences;
 mod metadata;
+mod unused;
 
 use anyhow::{Result, bail};
 use metadata::Metadata;
@@ -14,12 +15,13 @@ pub(crate) fn tidy() -> Result<()> {
     let mut problems = architecture::problems(&metadata)?;
     problems.extend(files::problems()?);
     problems.extend(licences::problems(&metadata));
+    problems.extend(unused::problems(&metadata)?);
     for problem in &problems {
         println!("tidy: {problem}");
     }
     match problems.len() {
         0 => {
-            println!("tidy: the crate map, file sizes, words and licences are in order");
+            println!("tidy: the crate map, file sizes, words, licences and dependencies are in order");
             Ok(())
         }
         n => bail!("{n} rules are broken"),

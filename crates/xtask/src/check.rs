@@ -1,12 +1,13 @@
 //! `check`: exactly what CI does, and `test`: its tests alone.
 
-use crate::{companions, shell, tidy};
+use crate::{companions, deny, shell, tidy};
 use anyhow::Result;
 
 /// Format, lints, tests, documentation and tidy, the quick ones first.
 pub(crate) fn check() -> Result<()> {
     shell::run("cargo", &["fmt", "--all", "--check"])?;
     tidy::tidy()?;
+    deny::deny()?;
     shell::run(
         "cargo",
         &[

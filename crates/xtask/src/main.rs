@@ -11,6 +11,7 @@
 mod bench;
 mod check;
 mod companions;
+mod deny;
 mod shell;
 mod tidy;
 
@@ -22,7 +23,8 @@ usage: cargo xtask COMMAND
 
   check          everything CI does: format, lints, tests, documentation, tidy
   test [ARGS]    the tests alone; ARGS go to the test runner
-  tidy           the rules no compiler checks: the crate map, file sizes, licences
+  tidy           the rules no compiler checks: the crate map, file sizes, unused dependencies
+  deny           advisories, licences, duplicates and sources of the dependencies
   bench [NAME]   side-by-side benchmarks; without a name, lists them";
 
 fn main() -> ExitCode {
@@ -42,6 +44,7 @@ fn run(words: &[String]) -> Result<()> {
         Some((command, [])) if command == "check" => check::check(),
         Some((command, rest)) if command == "test" => check::test(rest),
         Some((command, [])) if command == "tidy" => tidy::tidy(),
+        Some((command, [])) if command == "deny" => deny::deny(),
         Some((command, rest)) if command == "bench" => bench::bench(rest),
         _ => bail!("unknown command\n\n{USAGE}"),
     }

@@ -8,9 +8,6 @@ use std::collections::BTreeSet;
 /// A package of the dependency graph.
 pub(super) struct Package {
     pub(super) name: String,
-    pub(super) version: String,
-    pub(super) licence: Option<String>,
-    pub(super) source: Option<String>,
     /// The folder's name, for packages of this workspace.
     pub(super) folder: Option<String>,
     /// Names of the packages it needs to be built, tests aside.
@@ -75,9 +72,6 @@ fn read(package: &Value, members: &BTreeSet<&str>) -> Result<Package> {
     Ok(Package {
         declares,
         name: text("name").context("a package has a name")?,
-        version: text("version").unwrap_or_default(),
-        licence: text("license"),
-        source: text("source"),
         folder,
         needs,
     })

@@ -2,7 +2,6 @@
 
 mod architecture;
 mod files;
-mod licences;
 mod metadata;
 mod unused;
 
@@ -14,14 +13,13 @@ pub(crate) fn tidy() -> Result<()> {
     let metadata = Metadata::load()?;
     let mut problems = architecture::problems(&metadata)?;
     problems.extend(files::problems()?);
-    problems.extend(licences::problems(&metadata));
     problems.extend(unused::problems(&metadata)?);
     for problem in &problems {
         println!("tidy: {problem}");
     }
     match problems.len() {
         0 => {
-            println!("tidy: the crate map, file sizes, words, licences and dependencies are in order");
+            println!("tidy: the crate map, file sizes, words and dependencies are in order");
             Ok(())
         }
         n => bail!("{n} rules are broken"),

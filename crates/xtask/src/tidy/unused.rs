@@ -57,9 +57,8 @@ fn sources(folder: &Path) -> Result<Vec<String>> {
 /// True if the crate's name stands in the text as a word of its own.
 fn names(text: &str, package: &str) -> bool {
     let name = package.replace('-', "_");
-    let part_of_word = |byte: Option<&u8>| {
-        byte.is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'_')
-    };
+    let part_of_word =
+        |byte: Option<&u8>| byte.is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'_');
     let bytes = text.as_bytes();
     text.match_indices(&name).any(|(start, _)| {
         let before = start.checked_sub(1).and_then(|at| bytes.get(at));

@@ -9,23 +9,22 @@ use paceline_advise::queue::{
     FiniteQueue, GeneralService, MultiServer, Rate, Service, Station, StationKind, Steady,
     closed_network,
 };
-use rand_chacha::ChaCha8Rng;
-use rand_chacha::rand_core::{RngCore, SeedableRng};
+use paceline_numeric::Chance;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
 const JOBS: usize = 400_000;
 
-struct Draws(ChaCha8Rng);
+struct Draws(Chance);
 
 impl Draws {
     fn new(seed: u64) -> Self {
-        Self(ChaCha8Rng::seed_from_u64(seed))
+        Self(Chance::of_learner(seed, 0))
     }
 
     /// In (0, 1].
     fn unit(&mut self) -> f64 {
-        ((self.0.next_u64() >> 11) + 1) as f64 / (1_u64 << 53) as f64
+        ((self.0.seed() >> 11) + 1) as f64 / (1_u64 << 53) as f64
     }
 
     fn exponential(&mut self, rate: f64) -> f64 {

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::chance::{Chance, Purpose};
+use crate::chance::Purpose;
 
 /// The contiguous part of `rows` rows that belongs to one of `workers`. The
 /// parts cover all rows once and differ by at most one row in size; the first
@@ -53,7 +53,7 @@ pub fn epoch_order_into(seed: u64, epoch: u64, rows: usize, order: &mut Vec<u32>
     let rows = u32::try_from(rows).expect("a data set numbers its rows with 32 bits");
     order.clear();
     order.extend(0..rows);
-    Chance::new(seed, Purpose::EpochOrder(epoch)).shuffle(order);
+    Purpose::EpochOrder(epoch).chance(seed).shuffle(order);
 }
 
 #[cfg(test)]

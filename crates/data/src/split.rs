@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::chance::{Chance, Purpose};
+use crate::chance::Purpose;
 
 /// Which rows are held out for the test.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -154,13 +154,11 @@ pub fn stratified(labels: &[u32], holdout: Holdout, seed: u64) -> Parts {
         let row = u32::try_from(row).expect("a data set numbers its rows with 32 bits");
         rows_of[*label as usize].push(row);
     }
-    let mut chance = Chance::new(
-        seed,
-        match holdout {
-            Holdout::Fraction(_) => Purpose::Holdout,
-            Holdout::Fold(_) => Purpose::Folds,
-        },
-    );
+    let purpose = match holdout {
+        Holdout::Fraction(_) => Purpose::Holdout,
+        Holdout::Fold(_) => Purpose::Folds,
+    };
+    let mut chance = purpose.chance(seed);
     let mut parts = Parts {
         train: Vec::with_capacity(labels.len()),
         test: Vec::new(),

@@ -1,6 +1,8 @@
 //! Generated data whose best model is known.
 
-use crate::chance::{Chance, Purpose};
+use paceline_numeric::{Chance, Threads, dot};
+
+use crate::chance::Purpose;
 use crate::csr::Csr;
 use crate::dataset::{DataSet, Features, Labels, Split};
 use crate::error::OpenDataError;
@@ -134,7 +136,9 @@ impl Logistic {
 
     fn coefficients(&self) -> Vec<f32> {
         let mut coefficients = vec![0.0; self.width];
-        Chance::new(self.seed, Purpose::Coefficients).fill_uniform(&mut coefficients);
+        Purpose::Coefficients
+            .chance(self.seed)
+            .fill_uniform(&mut coefficients);
         let scale = self.signal / (self.entries_per_row().max(1) as f64).sqrt();
         for coefficient in &mut coefficients {
             *coefficient = (f64::from(*coefficient) * scale) as f32;
@@ -166,13 +170,13 @@ impl Logistic {
             .zip(labels.chunks_mut(BLOCK_ROWS))
             .enumerate()
             .map(|(block, (values, labels))| Block {
-                chance: Chance::new(self.seed, purpose(block as u64)),
+                chance: purpose(block as u64).chance(self.seed),
                 columns: column_blocks.next().unwrap_or_default(),
                 values,
                 labels,
             })
             .collect();
-        in_parallel(blocks, threads, |mut block| {
+        Threads::new(threads).for_each(blocks, |mut block| {
             block.fill(self, entries, coefficients);
         });
         let features = if sparse {
@@ -258,7 +262,7 @@ fn draw_columns(chance: &mut Chance, columns: &mut [u32], width: usize) {
     let bound = |part: usize| (part as u64 * width as u64 / parts) as u32;
     for (part, column) in columns.iter_mut().enumerate() {
         let (low, high) = (bound(part), bound(part + 1));
-        *column = low + chance.below(high - low);
+        *column = low + chance.below((high - low) as usize) as u32;
     }
 }
 
@@ -276,29 +280,10 @@ fn move_margin(values: &mut [f32], weights: &[f32], margin: f64, target: f64) {
     }
 }
 
-/// A product in double precision, summed in eight interleaved parts so that
-/// the compiler can use vectors; the order is fixed, so is the result.
-fn dot(a: &[f32], b: &[f32]) -> f64 {
-    const LANES: usize = 8;
-    let mut sums = [0.0; LANES];
-    let (a_whole, a_rest) = a.as_chunks::<LANES>();
-    let (b_whole, b_rest) = b.as_chunks::<LANES>();
-    for (a, b) in a_whole.iter().zip(b_whole) {
-        for lane in 0..LANES {
-            sums[lane] += f64::from(a[lane]) * f64::from(b[lane]);
-        }
-    }
-    let rest = a_rest.iter().zip(b_rest);
-    sums.iter().sum::<f64>()
-        + rest
-            .map(|(a, b)| f64::from(*a) * f64::from(*b))
-            .sum::<f64>()
-}
-
 impl Blobs {
     /// Draws the rows.
     pub fn generate(&self) -> Result<Generated<BlobsTruth>, OpenDataError> {
-        let mut chance = Chance::new(self.seed, Purpose::Coefficients);
+        let mut chance = Purpose::Coefficients.chance(self.seed);
         let size = self.classes.checked_mul(self.width);
         let mut centres = size.and_then(zeros::<f32>).ok_or(OpenDataError::TooLarge {
             rows: self.classes,
@@ -326,7 +311,7 @@ impl Blobs {
             rows,
             width: self.width,
         })?;
-        let mut chance = Chance::new(self.seed, purpose);
+        let mut chance = purpose.chance(self.seed);
         let labels: Vec<u32> = (0..rows).map(|row| (row % self.classes) as u32).collect();
         for (row, label) in values.chunks_mut(self.width).zip(&labels) {
             let centre = &truth.centres[*label as usize * self.width..][..self.width];
@@ -362,18 +347,6 @@ fn data_set(
 fn zeros<T: Clone + Default>(length: usize) -> Option<Vec<T>> {
     Vec::<T>::new().try_reserve_exact(length).ok()?;
     Some(vec![T::default(); length])
-}
-
-/// Runs a task on each item, the items divided evenly among the threads.
-fn in_parallel<T: Send>(mut items: Vec<T>, threads: usize, task: impl Fn(T) + Sync) {
-    let share = items.len().div_ceil(threads.max(1)).max(1);
-    std::thread::scope(|scope| {
-        while items.len() > share {
-            let part = items.split_off(items.len() - share);
-            scope.spawn(|| part.into_iter().for_each(&task));
-        }
-        items.into_iter().for_each(&task);
-    });
 }
 
 #[cfg(test)]

@@ -5,8 +5,8 @@ use paceline_dist::{FisherF, NoncentralF};
 use thiserror::Error;
 
 use crate::design::Design;
-use crate::matrix::{Factored, Gram};
 use crate::terms::{Model, ModelTerms, Term, TermError, helmert};
+use paceline_numeric::{PivotedCholesky, SymmetricMatrix};
 
 /// What a design can tell about a model.
 #[derive(Debug, Clone, PartialEq)]
@@ -118,7 +118,7 @@ impl Design {
     ) -> Result<Assessment, TermError> {
         let model = Model::new(&self.factors, terms)?;
         let gram = self.information(&model, true);
-        let factored = gram.factor();
+        let factored = PivotedCholesky::of(&gram);
         // Blocks that hold the same part of a replicate differ by contrasts
         // that are orthogonal to every term: they only cost degrees of freedom.
         let rank = factored.rank() + (self.blocks - self.parts) as usize;
@@ -141,10 +141,8 @@ impl Design {
             })
             .collect();
         let n = self.runs.len() as f64;
-        let d_efficiency = self
-            .information(&model, false)
-            .factor()
-            .log_det()
+        let d_efficiency = PivotedCholesky::of(&self.information(&model, false))
+            .log_determinant()
             .map(|log_det| (log_det / model.columns() as f64).exp() / n);
         Ok(Assessment {
             terms: assessed,
@@ -174,7 +172,7 @@ impl Design {
         let both = [fitted.clone(), omitted.clone()].concat();
         let joint = Model::new(&self.factors, &ModelTerms::Explicit(both))?;
         let gram = self.information(&model, false);
-        let factored = gram.factor();
+        let factored = PivotedCholesky::of(&gram);
         let groups = Groups::of(&model, &factored.null_space(&gram), gram.size());
         let all = self.information(&joint, false);
         let size = model.columns();
@@ -208,7 +206,7 @@ impl Design {
 
     /// X'X of the model over all runs; with contrasts between the parts of a
     /// replicate if asked.
-    pub(crate) fn information(&self, model: &Model, with_blocks: bool) -> Gram {
+    pub(crate) fn information(&self, model: &Model, with_blocks: bool) -> SymmetricMatrix {
         let parts = if with_blocks { self.parts } else { 1 };
         let size = model.columns() + parts as usize - 1;
         let mut keys: Vec<(u32, u32)> = self
@@ -217,7 +215,7 @@ impl Design {
             .map(|run| (run.trial, run.block % parts))
             .collect();
         keys.sort_unstable();
-        let mut gram = Gram::new(size);
+        let mut gram = SymmetricMatrix::zeros(size);
         let mut row = vec![0.0; size];
         // Runs of one trial in one part share a row, which is added once.
         for same in keys.chunk_by(|a, b| a == b) {
@@ -230,7 +228,7 @@ impl Design {
             for column in 0..parts as usize - 1 {
                 row[model.columns() + column] = helmert(parts as usize, column, part as usize);
             }
-            gram.add(&row, same.len() as f64);
+            gram.add_outer_product(&row, same.len() as f64);
         }
         gram
     }
@@ -245,13 +243,13 @@ impl Design {
         &self,
         model: &Model,
         index: usize,
-        factored: &Factored,
+        factored: &PivotedCholesky,
         residual_df: usize,
         effect: Effect,
     ) -> Option<f64> {
         let columns = model.columns_of(index);
         let size = columns.len();
-        let mut dispersion = Gram::new(size);
+        let mut dispersion = SymmetricMatrix::zeros(size);
         let total = factored.size();
         for (a, column) in columns.clone().enumerate() {
             let mut unit = vec![0.0; total];
@@ -261,7 +259,7 @@ impl Design {
                 dispersion.set(a, b, solved[other]);
             }
         }
-        let information = dispersion.factor().inverse()?;
+        let information = PivotedCholesky::of(&dispersion).inverse()?;
         let variance = effect.noise_sd * effect.noise_sd;
         let least = self
             .coefficients(&model.terms[index], effect.size)

@@ -2,7 +2,7 @@
 
 use crate::design::Points;
 use crate::factor::{Factor, Factors, Setting};
-use crate::seed::Chance;
+use paceline_numeric::Chance;
 
 /// How many coordinate differences a search may evaluate. It bounds the time
 /// of a plan whatever its size; large designs are searched less.

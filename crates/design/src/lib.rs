@@ -49,7 +49,6 @@ mod factorial;
 mod fraction;
 mod hadamard;
 mod hypercube;
-mod matrix;
 mod notation;
 mod optimal;
 mod plan;

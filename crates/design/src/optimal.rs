@@ -5,10 +5,9 @@ use thiserror::Error;
 
 use crate::design::Points;
 use crate::factor::{Factor, Factors, Setting};
-use crate::matrix::Gram;
 use crate::request::{Cost, Fence, Optimal};
-use crate::seed::Chance;
 use crate::terms::{Model, TermError};
+use paceline_numeric::{Chance, PivotedCholesky, SymmetricMatrix, dot_in_order as dot};
 
 /// Why no optimal design can be built.
 #[derive(Debug, Clone, PartialEq, Error)]
@@ -319,32 +318,29 @@ impl Search<'_> {
                 break;
             }
         }
-        Ok(self
-            .gram(&rows)
-            .factor()
-            .log_det()
-            .map(|log_det| (log_det, rows)))
+        let factor = PivotedCholesky::of(&self.gram(&rows));
+        Ok(factor.log_determinant().map(|log_det| (log_det, rows)))
     }
 
-    fn gram(&self, rows: &[Vec<Setting>]) -> Gram {
-        let mut gram = Gram::new(self.model.columns());
+    fn gram(&self, rows: &[Vec<Setting>]) -> SymmetricMatrix {
+        let mut gram = SymmetricMatrix::zeros(self.model.columns());
         let mut line = vec![0.0; self.model.columns()];
         for row in rows {
             self.model.row(self.factors, row, &mut line);
-            gram.add(&line, 1.0);
+            gram.add_outer_product(&line, 1.0);
         }
         gram
     }
 
     fn inverse(&self, rows: &[Vec<Setting>]) -> Dispersion {
         let mut gram = self.gram(rows);
-        let entries = gram.factor().inverse().unwrap_or_else(|| {
+        let entries = PivotedCholesky::of(&gram).inverse().unwrap_or_else(|| {
             gram.add_to_diagonal(RIDGE);
-            let ridged = gram.factor();
+            let ridged = PivotedCholesky::of(&gram);
             ridged.inverse().unwrap_or_else(|| {
                 // A start so flat that even the ridge drowns in rounding.
                 gram.add_to_diagonal(1.0);
-                gram.factor()
+                PivotedCholesky::of(&gram)
                     .inverse()
                     .expect("a unit diagonal makes any Gram matrix regular")
             })
@@ -476,10 +472,6 @@ impl Dispersion {
             }
         }
     }
-}
-
-fn dot(a: &[f64], b: &[f64]) -> f64 {
-    a.iter().zip(b).map(|(x, y)| x * y).sum()
 }
 
 /// The last factor slowest, as in factorial designs.

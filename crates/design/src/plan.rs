@@ -15,7 +15,7 @@ use crate::request::{
     BlockBy, CentralComposite, CompositeCube, CompositeShape, Fence, Kind, Order, Request,
     same_level,
 };
-use crate::seed::{Chance, Purpose};
+use crate::seed::Purpose;
 use crate::surface;
 
 impl Request {
@@ -127,7 +127,7 @@ impl Request {
                 if *runs as usize > Self::MAX_RUNS {
                     return Err(PlanError::TooManyRuns);
                 }
-                let mut chance = Chance::new(seed, Purpose::LatinHypercube);
+                let mut chance = Purpose::LatinHypercube.chance(seed);
                 Core::general(hypercube::latin_hypercube(
                     factors,
                     *runs as usize,
@@ -135,7 +135,7 @@ impl Request {
                 ))
             }
             Kind::Optimal(optimal) => {
-                let mut chance = Chance::new(seed, Purpose::Optimal);
+                let mut chance = Purpose::Optimal.chance(seed);
                 let cost = self.cost.as_ref();
                 let replicates = self.replicates;
                 let points =
@@ -398,7 +398,7 @@ impl Request {
             blocks[run.block as usize].push(run);
         }
         if self.order == Order::Random {
-            let mut chance = Chance::new(seed, Purpose::RunOrder);
+            let mut chance = Purpose::RunOrder.chance(seed);
             for block in &mut blocks {
                 chance.shuffle(block);
             }

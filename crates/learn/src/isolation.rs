@@ -2,8 +2,8 @@
 
 use crate::learner::{check_columns, check_row, require_rows};
 use crate::parameter::require_count;
-use crate::random::Draws;
 use crate::{Features, FitError, ParameterError, PredictError, Threads};
+use paceline_numeric::Chance;
 
 /// Hyper-parameters of [`IsolationForest`] as typed.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -68,7 +68,7 @@ impl IsolationForest {
         require_rows(features.rows(), 2)?;
         let sample = self.0.sample.min(features.rows());
         let trees = threads.map(self.0.trees, |tree| {
-            grow(features, sample, &mut Draws::new(seed, tree as u64))
+            grow(features, sample, &mut Chance::of_learner(seed, tree as u64))
         });
         Ok(IsolationForestModel {
             trees,
@@ -78,7 +78,7 @@ impl IsolationForest {
     }
 }
 
-fn grow(features: &Features, sample: usize, draws: &mut Draws) -> Vec<Node> {
+fn grow(features: &Features, sample: usize, draws: &mut Chance) -> Vec<Node> {
     let mut all: Vec<usize> = (0..features.rows()).collect();
     draws.choose_front(&mut all, sample);
     all.truncate(sample);

@@ -2,8 +2,8 @@
 
 use crate::learner::{check_row, require_moderate, require_rows};
 use crate::parameter::{require, require_count};
-use crate::random::Draws;
 use crate::{Features, FitError, ParameterError, PredictError, Threads};
+use paceline_numeric::Chance;
 
 /// Hyper-parameters of [`KMeans`] as typed.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -72,7 +72,11 @@ impl KMeans {
         require_moderate(features.as_flat())?;
         let enough = self.0.tolerance * mean_variance(features);
         let starts = threads.map(self.0.starts, |start| {
-            self.run(features, enough, &mut Draws::new(seed, start as u64))
+            self.run(
+                features,
+                enough,
+                &mut Chance::of_learner(seed, start as u64),
+            )
         });
         let best = starts.into_iter().reduce(|best, other| {
             if other.inertia < best.inertia {
@@ -84,7 +88,7 @@ impl KMeans {
         Ok(best.expect("at least one start was checked"))
     }
 
-    fn run(&self, features: &Features, enough: f64, draws: &mut Draws) -> KMeansModel {
+    fn run(&self, features: &Features, enough: f64, draws: &mut Chance) -> KMeansModel {
         let columns = features.columns();
         let mut centres = seed_centres(features, self.0.clusters, draws);
         for _ in 0..self.0.max_rounds {
@@ -107,7 +111,7 @@ impl KMeans {
 /// The first centre is any row; each further one is a row drawn in proportion
 /// to its squared distance from the nearest centre. Of several draws the one
 /// that lowers the total most is kept, as the authors of k-means++ suggest.
-fn seed_centres(features: &Features, clusters: usize, draws: &mut Draws) -> Vec<f64> {
+fn seed_centres(features: &Features, clusters: usize, draws: &mut Chance) -> Vec<f64> {
     let draws_per_centre = 2 + (clusters as f64).ln() as usize;
     let first = features.row(draws.below(features.rows()));
     let mut centres = first.to_vec();
@@ -138,7 +142,7 @@ fn seed_centres(features: &Features, clusters: usize, draws: &mut Draws) -> Vec<
     centres
 }
 
-fn draw_in_proportion(weights: &[f64], total: f64, draws: &mut Draws) -> usize {
+fn draw_in_proportion(weights: &[f64], total: f64, draws: &mut Chance) -> usize {
     if total == 0.0 {
         return draws.below(weights.len());
     }

@@ -1,21 +1,18 @@
-use rand_chacha::ChaCha8Rng;
-use rand_chacha::rand_core::{RngCore, SeedableRng};
+use paceline_numeric::Chance;
 
 use crate::Segment;
 
 /// Starting values that depend on a seed alone, on every machine.
-pub(crate) struct Draw(ChaCha8Rng);
+pub(crate) struct Draw(Chance);
 
 impl Draw {
     pub(crate) fn new(seed: u64) -> Self {
-        Self(ChaCha8Rng::seed_from_u64(seed))
+        Self(Chance::of_learner(seed, 0))
     }
 
     /// Even between -`bound` and `bound`.
     pub(crate) fn even(&mut self, bound: f32) -> f32 {
-        // 24 bits: as many as a float holds.
-        let share = (self.0.next_u32() >> 8) as f32 / (1u32 << 24) as f32;
-        bound * (2.0 * share - 1.0)
+        bound * (2.0 * self.0.unit_f32() - 1.0)
     }
 
     /// Fills the meaningful values of a segment of `parameters` evenly between

@@ -1,6 +1,6 @@
 //! Nonlinear least squares over positive parameters.
 
-use super::nnls::householder;
+use paceline_numeric::least_squares;
 
 /// The most accepted or refused steps of one descent.
 const STEPS: usize = 60;
@@ -101,7 +101,7 @@ fn damped_step(jacobian: &[Vec<f64>], residuals: &[f64], damping: f64) -> Option
         })
         .collect();
     let target = residuals.iter().copied().chain((0..count).map(|_| 0.0));
-    householder(columns, target.collect())
+    least_squares(columns, target.collect()).ok()
 }
 
 #[cfg(test)]

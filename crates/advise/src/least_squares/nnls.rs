@@ -1,5 +1,6 @@
 //! Non-negative least squares.
 
+use paceline_numeric::{dot, least_squares, norm};
 use thiserror::Error;
 
 /// The minimiser and how far it stays from the target.
@@ -85,7 +86,7 @@ fn settle(columns: &[Vec<f64>], target: &[f64], x: &mut [f64], passive: &mut [bo
     loop {
         let set: Vec<usize> = (0..x.len()).filter(|&j| passive[j]).collect();
         let chosen: Vec<Vec<f64>> = set.iter().map(|&j| columns[j].clone()).collect();
-        let Some(solution) = householder(chosen, target.to_vec()) else {
+        let Ok(solution) = least_squares(chosen, target.to_vec()) else {
             return false;
         };
         if solution.iter().all(|&value| value > 0.0) {
@@ -116,43 +117,6 @@ fn settle(columns: &[Vec<f64>], target: &[f64], x: &mut [f64], passive: &mut [bo
     }
 }
 
-/// Unconstrained least squares; `None` if a column depends on earlier ones.
-///
-/// Golub and Van Loan, Matrix Computations, 4th edition, section 5.3.2.
-pub(super) fn householder(mut columns: Vec<Vec<f64>>, mut target: Vec<f64>) -> Option<Vec<f64>> {
-    let count = columns.len();
-    if count > target.len() {
-        return None;
-    }
-    let mut diagonal = Vec::with_capacity(count);
-    for j in 0..count {
-        let (done, rest) = columns.split_at_mut(j + 1);
-        let whole = norm(&done[j]);
-        let below = &mut done[j][j..];
-        let length = norm(below);
-        if length <= 1e-13 * whole || length == 0.0 {
-            return None;
-        }
-        let reflected = if below[0] > 0.0 { -length } else { length };
-        below[0] -= reflected;
-        diagonal.push(reflected);
-        let scale = 2.0 / dot(below, below);
-        for column in rest.iter_mut().chain([&mut target]) {
-            let column = &mut column[j..];
-            let along = scale * dot(below, column);
-            for (value, direction) in column.iter_mut().zip(below.iter()) {
-                *value -= along * direction;
-            }
-        }
-    }
-    let mut solution = vec![0.0; count];
-    for i in (0..count).rev() {
-        let known: f64 = (i + 1..count).map(|j| columns[j][i] * solution[j]).sum();
-        solution[i] = (target[i] - known) / diagonal[i];
-    }
-    Some(solution)
-}
-
 fn check(columns: &[Vec<f64>], target: &[f64]) -> Result<(), NnlsError> {
     if columns.is_empty() || target.is_empty() {
         return Err(NnlsError::Empty);
@@ -181,12 +145,4 @@ fn residual(columns: &[Vec<f64>], target: &[f64], x: &[f64]) -> Vec<f64> {
         }
     }
     residual
-}
-
-fn dot(a: &[f64], b: &[f64]) -> f64 {
-    a.iter().zip(b).map(|(x, y)| x * y).sum()
-}
-
-fn norm(values: &[f64]) -> f64 {
-    dot(values, values).sqrt()
 }

@@ -18,8 +18,7 @@
 //! topology alone, as the paper finds. None of the predictors has this exact form.
 
 use paceline_advise::runs::{FactorColumn, Runs};
-use rand_chacha::ChaCha8Rng;
-use rand_chacha::rand_core::{RngCore, SeedableRng};
+use paceline_numeric::Chance;
 
 pub(crate) const CPUS: [f64; 4] = [1.0, 2.0, 4.0, 8.0];
 pub(crate) const BATCHES: [f64; 4] = [64.0, 128.0, 256.0, 512.0];
@@ -135,16 +134,16 @@ pub(crate) fn table(settings: &[Setting], replicates: usize, seed: u64) -> Runs 
 }
 
 /// Seeded draws.
-pub(crate) struct Noise(ChaCha8Rng);
+pub(crate) struct Noise(Chance);
 
 impl Noise {
     pub(crate) fn new(seed: u64) -> Self {
-        Self(ChaCha8Rng::seed_from_u64(seed))
+        Self(Chance::of_learner(seed, 0))
     }
 
     /// Uniform in `(0, 1)`.
     pub(crate) fn unit(&mut self) -> f64 {
-        ((self.0.next_u64() >> 11) as f64 + 0.5) / (1_u64 << 53) as f64
+        ((self.0.seed() >> 11) as f64 + 0.5) / (1_u64 << 53) as f64
     }
 
     pub(crate) fn below(&mut self, bound: usize) -> usize {

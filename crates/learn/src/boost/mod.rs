@@ -6,9 +6,9 @@ pub use loss::BoostLoss;
 
 use crate::learner::{require_moderate, require_rows};
 use crate::parameter::{require, require_count};
-use crate::random::Draws;
 use crate::tree::{CheckedShape, Columns, Ensemble, Squared, TreeShape, grow, leaf_values};
 use crate::{Dataset, Features, FitError, Learner, Model, ParameterError, Threads};
+use paceline_numeric::Chance;
 
 /// Hyper-parameters of [`GradientBoosting`] as typed.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -92,7 +92,7 @@ impl GradientBoosting {
         let mut residuals: Vec<f64> = data.target().iter().map(|y| y - start).collect();
         let mut ensemble = Ensemble::default();
         for stage in 0..self.params.trees {
-            let mut draws = Draws::new(seed, stage as u64);
+            let mut draws = Chance::of_learner(seed, stage as u64);
             let rows = self.draw_rows(data.rows(), &mut draws);
             let mut weights = vec![0.0; data.rows()];
             for &row in &rows {
@@ -131,7 +131,7 @@ impl GradientBoosting {
         })
     }
 
-    fn draw_rows(&self, count: usize, draws: &mut Draws) -> Vec<u32> {
+    fn draw_rows(&self, count: usize, draws: &mut Chance) -> Vec<u32> {
         let all = u32::try_from(count).expect("a table has at most u32::MAX rows");
         let mut rows: Vec<u32> = (0..all).collect();
         if self.params.subsample < 1.0 {

@@ -5,12 +5,12 @@ use super::cells::Cells;
 use super::sample::Sample;
 use crate::learner::{require_moderate, require_rows};
 use crate::parameter::require_count;
-use crate::random::Draws;
 use crate::tree::{
     CheckedShape, Columns, Ensemble, SetWalk, SplitCriterion, Tree, TreeShape, grow_regression,
     rows_by_target,
 };
 use crate::{Dataset, Features, FitError, Learner, Model, ParameterError, Threads};
+use paceline_numeric::Chance;
 use std::sync::OnceLock;
 
 /// Hyper-parameters of [`RandomForest`] as typed.
@@ -111,7 +111,7 @@ impl RandomForest {
                 data,
                 &columns,
                 &by_target,
-                &mut Draws::new(seed, tree as u64),
+                &mut Chance::of_learner(seed, tree as u64),
             )
         });
         let out_of_bag = self
@@ -133,7 +133,7 @@ impl RandomForest {
         data: &Dataset,
         columns: &Columns,
         by_target: &[u32],
-        draws: &mut Draws,
+        draws: &mut Chance,
     ) -> GrownTree {
         let sample = Sample::draw(data.rows(), self.params.bootstrap, draws);
         let tree = grow_regression(

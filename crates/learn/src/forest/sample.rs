@@ -1,6 +1,6 @@
 //! Which rows a tree sees.
 
-use crate::random::Draws;
+use paceline_numeric::Chance;
 
 /// How often each row was drawn; a row not drawn is out of bag.
 pub(super) struct Sample {
@@ -10,7 +10,7 @@ pub(super) struct Sample {
 impl Sample {
     /// As many draws with replacement as there are rows (Breiman, "Bagging
     /// predictors", 1996), or every row once.
-    pub(super) fn draw(rows: usize, bootstrap: bool, draws: &mut Draws) -> Self {
+    pub(super) fn draw(rows: usize, bootstrap: bool, draws: &mut Chance) -> Self {
         if !bootstrap {
             return Self {
                 weights: vec![1.0; rows],

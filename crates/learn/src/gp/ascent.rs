@@ -1,5 +1,7 @@
 //! Climbing a smooth function within bounds.
 
+use paceline_numeric::dot;
+
 /// Where the climb ended.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Summit {
@@ -40,7 +42,7 @@ pub(super) fn climb<G: FnOnce() -> Vec<f64>>(
             })
             .collect();
         let mut direction = ascent_direction(&inverse_curvature, &gradient, &free);
-        if product(&direction, &gradient) <= 0.0 {
+        if dot(&direction, &gradient) <= 0.0 {
             inverse_curvature = identity(size);
             direction = ascent_direction(&inverse_curvature, &gradient, &free);
         }
@@ -55,7 +57,7 @@ pub(super) fn climb<G: FnOnce() -> Vec<f64>>(
             let moved = point.iter().zip(&direction).map(|(x, d)| x + length * d);
             let candidate = project(moved, bounds);
             let step: Vec<f64> = candidate.iter().zip(&point).map(|(a, b)| a - b).collect();
-            let predicted = product(&step, &gradient);
+            let predicted = dot(&step, &gradient);
             evaluations += 1;
             let evaluation = evaluate(&candidate);
             if let Some((reached, slope)) = evaluation
@@ -99,10 +101,6 @@ fn identity(size: usize) -> Vec<Vec<f64>> {
     (0..size).map(row).collect()
 }
 
-fn product(a: &[f64], b: &[f64]) -> f64 {
-    a.iter().zip(b).map(|(a, b)| a * b).sum()
-}
-
 fn ascent_direction(inverse_curvature: &[Vec<f64>], gradient: &[f64], free: &[bool]) -> Vec<f64> {
     let masked: Vec<f64> = gradient
         .iter()
@@ -112,19 +110,19 @@ fn ascent_direction(inverse_curvature: &[Vec<f64>], gradient: &[f64], free: &[bo
     inverse_curvature
         .iter()
         .zip(free)
-        .map(|(row, &free)| if free { product(row, &masked) } else { 0.0 })
+        .map(|(row, &free)| if free { dot(row, &masked) } else { 0.0 })
         .collect()
 }
 
 /// Nocedal and Wright, equation 6.17; skipped where the curvature is not
 /// positive, which keeps the matrix positive definite.
 fn update(inverse: &mut [Vec<f64>], step: &[f64], change: &[f64]) {
-    let curvature = product(step, change);
+    let curvature = dot(step, change);
     if curvature <= 1e-12 {
         return;
     }
-    let along: Vec<f64> = inverse.iter().map(|row| product(row, change)).collect();
-    let scale = (1.0 + product(change, &along) / curvature) / curvature;
+    let along: Vec<f64> = inverse.iter().map(|row| dot(row, change)).collect();
+    let scale = (1.0 + dot(change, &along) / curvature) / curvature;
     for (i, row) in inverse.iter_mut().enumerate() {
         for (j, entry) in row.iter_mut().enumerate() {
             *entry +=

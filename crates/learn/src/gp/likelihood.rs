@@ -1,8 +1,8 @@
 //! How probable the targets are under a kernel.
 
-use super::cholesky::{Factor, Square, dot};
 use super::kernel::Kernel;
 use crate::{Features, FitError};
+use paceline_numeric::{Cholesky, SymmetricMatrix, dot};
 
 /// Jitter on the diagonal, relative to it: none, then ten times more each time.
 /// Beyond the last one the answer would depend on the jitter.
@@ -11,7 +11,7 @@ const JITTERS: [f64; 6] = [0.0, 1e-12, 1e-11, 1e-10, 1e-9, 1e-8];
 /// A kernel matrix with noise, factored, and the targets solved against it.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Posterior {
-    pub(super) factor: Factor,
+    pub(super) factor: Cholesky,
     /// `K⁻¹ y`.
     pub(super) weights: Vec<f64>,
     pub(super) log_likelihood: f64,
@@ -26,7 +26,7 @@ impl Posterior {
     ) -> Result<Self, FitError> {
         let rows = features.rows();
         let diagonal = kernel.variance + kernel.noise;
-        let matrix = Square::symmetric(rows, |i, j| {
+        let matrix = SymmetricMatrix::from_lower(rows, |i, j| {
             if i == j {
                 diagonal
             } else {
@@ -35,7 +35,7 @@ impl Posterior {
         });
         let factor = JITTERS
             .iter()
-            .find_map(|jitter| Factor::of(matrix.with_diagonal(diagonal * (1.0 + jitter))))
+            .find_map(|jitter| Cholesky::of(matrix.with_diagonal(diagonal * (1.0 + jitter))))
             .ok_or(FitError::SingularKernel { rows })?;
         let mut weights = target.to_vec();
         factor.solve(&mut weights);
@@ -99,11 +99,11 @@ impl Posterior {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::random::Draws;
+    use paceline_numeric::Chance;
 
     #[test]
     fn the_gradient_agrees_with_finite_differences() {
-        let mut draws = Draws::new(8, 0);
+        let mut draws = Chance::of_learner(8, 0);
         let rows: Vec<[f64; 2]> = (0..12).map(|_| [draws.unit(), draws.unit()]).collect();
         let target: Vec<f64> = rows
             .iter()

@@ -1,7 +1,6 @@
 //! Gaussian-process regression with a Matérn 5/2 kernel and noise.
 
 mod ascent;
-mod cholesky;
 mod kernel;
 mod likelihood;
 mod regressor;

@@ -1,12 +1,11 @@
 //! Fitting a Gaussian process and predicting from it.
 
 use super::ascent::{Summit, climb};
-use super::cholesky::dot;
 use super::kernel::Kernel;
 use super::likelihood::Posterior;
 use crate::learner::{check_row, require_moderate, require_rows};
-use crate::random::Draws;
 use crate::{Dataset, Features, FitError, Learner, Model, ParameterError, PredictError, Threads};
+use paceline_numeric::{Chance, dot};
 
 /// Where the kernel's hyper-parameters come from.
 #[derive(Debug, Clone, PartialEq)]
@@ -208,7 +207,7 @@ impl<'a> Search<'a> {
                 .map(|&(low, _)| low - LENGTH.0.ln() + 0.5_f64.ln());
             return [0.0, 0.01_f64.ln()].into_iter().chain(lengths).collect();
         }
-        let mut draws = Draws::new(seed, index as u64);
+        let mut draws = Chance::of_learner(seed, index as u64);
         let bounds = self.bounds.iter();
         bounds
             .map(|(low, high)| low + draws.unit() * (high - low))

@@ -1,6 +1,7 @@
 //! The intercept as centring: the penalty never applies to it.
 
 use crate::Dataset;
+use paceline_numeric::dot;
 
 /// Features column by column and the target, both with their means removed if
 /// the model has an intercept.
@@ -40,8 +41,4 @@ impl Centred {
     pub(super) fn intercept(&self, coefficients: &[f64]) -> f64 {
         self.target_mean - dot(&self.feature_means, coefficients)
     }
-}
-
-pub(super) fn dot(a: &[f64], b: &[f64]) -> f64 {
-    a.iter().zip(b).map(|(a, b)| a * b).sum()
 }

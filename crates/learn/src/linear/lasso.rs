@@ -1,9 +1,10 @@
 //! Lasso: least squares with a penalty on absolute coefficients.
 
-use super::centred::{Centred, dot};
+use super::centred::Centred;
 use crate::learner::require_rows;
 use crate::parameter::{require, require_count};
 use crate::{Dataset, FitError, Learner, Model, ParameterError, Threads};
+use paceline_numeric::dot;
 
 /// Hyper-parameters of [`Lasso`] as typed.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -1,7 +1,6 @@
 //! Linear models with a penalty on their coefficients.
 
 mod centred;
-mod householder;
 mod lasso;
 mod ridge;
 

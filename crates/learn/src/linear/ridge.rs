@@ -1,10 +1,10 @@
 //! Ridge regression: least squares with a penalty on squared coefficients.
 
-use super::centred::{Centred, dot};
-use super::householder::{Dependent, least_squares};
+use super::centred::Centred;
 use crate::learner::require_rows;
 use crate::parameter::require;
 use crate::{Dataset, FitError, Learner, Model, ParameterError, Threads};
+use paceline_numeric::{Dependent, dot, least_squares};
 
 /// Hyper-parameters of [`Ridge`] as typed.
 #[derive(Debug, Clone, Copy, PartialEq)]

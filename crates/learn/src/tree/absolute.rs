@@ -191,7 +191,7 @@ impl Shrinking {
 mod tests {
     use super::*;
     use crate::order_statistics::sorted_weighted_median;
-    use crate::random::Draws;
+    use paceline_numeric::Chance;
 
     /// The definition, in quadratic time.
     fn deviation(rows: &[u32], target: &[f64], weights: &[f64]) -> f64 {
@@ -207,7 +207,7 @@ mod tests {
     #[test]
     fn cuts_agree_with_the_definition_on_random_nodes() {
         for seed in 0..50 {
-            let mut draws = Draws::new(seed, 0);
+            let mut draws = Chance::of_learner(seed, 0);
             let count = 2 + draws.below(40);
             // Few distinct values, so that ties in target and feature occur.
             let target: Vec<f64> = (0..count).map(|_| draws.below(9) as f64 / 4.0).collect();

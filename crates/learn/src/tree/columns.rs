@@ -94,12 +94,12 @@ pub(super) fn sort(rows: &mut [u32], values: &[f64]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::random::Draws;
     use crate::tree::{SplitCriterion, TreeShape, grow_regression, rows_by_target};
+    use paceline_numeric::Chance;
 
     #[test]
     fn kept_and_sorted_orders_grow_the_same_tree() {
-        let mut draws = Draws::new(2, 0);
+        let mut draws = Chance::of_learner(2, 0);
         let cells = (0..80 * 6).map(|_| draws.below(15) as f64).collect();
         let features = Features::from_flat(cells, 6).unwrap();
         let target: Vec<f64> = (0..80).map(|_| draws.below(20) as f64).collect();
@@ -113,7 +113,7 @@ mod tests {
                 let mut rows = rows_by_target(&target);
                 rows.retain(|&row| weights[row as usize] > 0.0);
                 let shape = shape.check().unwrap();
-                let mut draws = Draws::new(3, 1);
+                let mut draws = Chance::of_learner(3, 1);
                 grow_regression(
                     columns, &target, &weights, rows, criterion, &shape, &mut draws,
                 )

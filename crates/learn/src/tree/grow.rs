@@ -5,7 +5,7 @@ use super::criterion::Criterion;
 use super::flat::{Node, Tree};
 use super::shape::CheckedShape;
 use crate::order_statistics::midpoint;
-use crate::random::Draws;
+use paceline_numeric::Chance;
 use std::ops::Range;
 
 /// A tree whose leaves have no values yet, and the rows in each leaf.
@@ -45,7 +45,7 @@ pub(crate) fn grow(
     rows: Vec<u32>,
     shape: &CheckedShape,
     criterion: &mut impl Criterion,
-    draws: &mut Draws,
+    draws: &mut Chance,
 ) -> Grown {
     let mut growth = Growth::new(columns, rows, shape);
     let mut next = 0;
@@ -149,7 +149,7 @@ impl<'a> Growth<'a> {
         &mut self,
         open: &Open,
         criterion: &mut impl Criterion,
-        draws: &mut Draws,
+        draws: &mut Chance,
     ) -> Option<Found> {
         let count = self.features.len();
         let considered = self.shape.max_features(count);

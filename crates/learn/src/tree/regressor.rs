@@ -3,8 +3,8 @@
 use super::{Absolute, CheckedShape, Columns, Grown, Squared, Tree, TreeShape, grow};
 use crate::learner::{require_moderate, require_rows};
 use crate::order_statistics::sorted_weighted_median;
-use crate::random::Draws;
 use crate::{Dataset, FitError, Learner, Model, ParameterError, Threads};
+use paceline_numeric::Chance;
 
 /// What a cut of a regression tree reduces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -60,7 +60,7 @@ impl DecisionTree {
         );
         let by_target = rows_by_target(data.target());
         let weights = vec![1.0; data.rows()];
-        let mut draws = Draws::new(seed, 0);
+        let mut draws = Chance::of_learner(seed, 0);
         let tree = grow_regression(
             &columns,
             data.target(),
@@ -117,7 +117,7 @@ pub(crate) fn grow_regression(
     by_target: Vec<u32>,
     criterion: SplitCriterion,
     shape: &CheckedShape,
-    draws: &mut Draws,
+    draws: &mut Chance,
 ) -> Tree {
     match criterion {
         SplitCriterion::Squared => {

@@ -371,13 +371,13 @@ fn add(value: f64, set: Set, sums: &mut [f64; BLOCK]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::random::Draws;
     use crate::{Dataset, RandomForestParams};
+    use paceline_numeric::Chance;
 
     /// Fits a forest on so many rows of a grid and compares both ways to predict.
     #[track_caller]
     fn check(columns: usize, grown_on: usize, levels: usize, rows: usize) {
-        let mut draws = Draws::new(columns as u64, 0);
+        let mut draws = Chance::of_learner(columns as u64, 0);
         let mut table = |rows: usize| {
             let cells = (0..rows * columns).map(|_| draws.below(levels) as f64 / 8.0 - 4.0);
             Features::from_flat(cells.collect(), columns).unwrap()

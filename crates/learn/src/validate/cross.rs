@@ -75,7 +75,7 @@ pub(super) fn predict_fold(
     index: usize,
     seed: u64,
 ) -> Result<Vec<f64>, CrossValidateError> {
-    let seed = crate::random::Draws::new(seed, index as u64).seed();
+    let seed = paceline_numeric::Chance::of_learner(seed, index as u64).seed();
     let model = learner
         .learn(&data.select(fold.train()), seed, Threads::ONE)
         .map_err(|error| CrossValidateError::Fit { fold: index, error })?;

@@ -1,6 +1,6 @@
 //! Dividing rows into those to learn from and those to judge by.
 
-use crate::random::Draws;
+use paceline_numeric::Chance;
 use std::collections::BTreeMap;
 use thiserror::Error;
 
@@ -68,7 +68,7 @@ pub fn k_fold(rows: usize, folds: usize, seed: u64) -> Result<Vec<Fold>, FoldErr
         return Err(FoldError::TooFewRows { folds, rows });
     }
     let mut fold_of: Vec<usize> = (0..rows).map(|row| row % folds).collect();
-    Draws::new(seed, 0).shuffle(&mut fold_of);
+    Chance::of_learner(seed, 0).shuffle(&mut fold_of);
     Ok(Fold::all(folds, &fold_of))
 }
 
@@ -91,7 +91,7 @@ pub fn grouped_k_fold<G: Ord>(
             groups: members.len(),
         });
     }
-    Draws::new(seed, 0).shuffle(&mut members);
+    Chance::of_learner(seed, 0).shuffle(&mut members);
     members.sort_by_key(|rows| std::cmp::Reverse(rows.len()));
     let mut fold_of = vec![0; groups.len()];
     let mut sizes = vec![0; folds];

@@ -1,7 +1,7 @@
 //! How much a model relies on each feature.
 
-use crate::random::Draws;
 use crate::{Dataset, Metric, MetricError, Model, PredictError, Threads};
+use paceline_numeric::Chance;
 use thiserror::Error;
 
 /// By how much a metric worsens when a feature is shuffled.
@@ -41,7 +41,7 @@ pub fn permutation_importance(
     let repetitions = repetitions.max(1);
     let losses = threads.map(data.columns() * repetitions, |part| {
         let mut order: Vec<u32> = (0..data.rows() as u32).collect();
-        Draws::new(seed, part as u64).shuffle(&mut order);
+        Chance::of_learner(seed, part as u64).shuffle(&mut order);
         let shuffled = data
             .features()
             .with_column_permuted(part / repetitions, &order);

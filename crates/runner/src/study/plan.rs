@@ -2,6 +2,7 @@
 
 use paceline_design::{Design, PlanError};
 use paceline_model::RunId;
+use paceline_numeric::splitmix64;
 use paceline_records::study::{Plan, PlannedRun, PlannedTrial};
 use paceline_study::{RequestError, Study};
 
@@ -66,14 +67,9 @@ pub(super) fn unplanned(study: &Study) -> Plan {
     }
 }
 
-/// A seed of its own for each run (splitmix64, Steele et al. 2014), from its
-/// place in the standard order: randomising the order does not change what a run
-/// does. 31 bits, because many libraries take no more.
+/// A seed of its own for each run, from its place in the standard order:
+/// randomising the order does not change what a run does. 31 bits, because many
+/// libraries take no more.
 pub(super) fn run_seed(study: u64, standard: u32) -> u64 {
-    let mut z = study
-        .wrapping_add(u64::from(standard) + 1)
-        .wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    (z ^ (z >> 31)) >> 33
+    splitmix64(0, study.wrapping_add(u64::from(standard))) >> 33
 }

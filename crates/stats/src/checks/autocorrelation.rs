@@ -5,9 +5,10 @@ use std::ops::{Add, Div, Mul, Sub};
 
 use paceline_dist::Normal;
 
-use super::column_space::{ColumnSpace, dot};
+use super::column_space::ColumnSpace;
 use super::sample::{SampleError, finite};
 use crate::lstsq::sum_of_squares;
+use paceline_numeric::dot;
 
 /// How the p-values of [`DurbinWatson`] were found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

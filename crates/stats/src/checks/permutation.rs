@@ -1,7 +1,6 @@
 //! Tests whose p-value comes from shuffling, not from a distribution.
 
-use rand_chacha::ChaCha8Rng;
-use rand_chacha::rand_core::{RngCore, SeedableRng};
+use paceline_numeric::Chance;
 
 use super::column_space::ColumnSpace;
 use super::sample::{Groups, Moments, SampleError, finite};
@@ -94,13 +93,13 @@ pub fn permutation_anova(
         (between / total.square).min(1.0)
     };
     let observed = share(&values);
-    let mut shuffler = Shuffler::new(seed);
+    let mut chance = Chance::new(seed, 0);
     Ok(PermutationTest::run(
         observed,
         (df1, df2),
         permutations,
         || {
-            shuffler.shuffle(&mut values);
+            chance.shuffle(&mut values);
             share(&values)
         },
     ))
@@ -155,46 +154,14 @@ pub fn freedman_lane(
         Ok((1.0 - with / without).max(0.0))
     };
     let observed = share(&residuals)?;
-    let mut shuffler = Shuffler::new(seed);
+    let mut chance = Chance::new(seed, 0);
     Ok(PermutationTest::run(
         observed,
         (df1, df2),
         permutations,
         || {
-            shuffler.shuffle(&mut residuals);
+            chance.shuffle(&mut residuals);
             share(&residuals).expect("a shuffle keeps the length")
         },
     ))
-}
-
-/// Shuffles that a seed determines for ever: ChaCha8 is specified and the draws
-/// are written out.
-struct Shuffler(ChaCha8Rng);
-
-impl Shuffler {
-    fn new(seed: u64) -> Self {
-        let mut key = [0; 32];
-        key[..8].copy_from_slice(&seed.to_le_bytes());
-        Self(ChaCha8Rng::from_seed(key))
-    }
-
-    /// Durstenfeld's shuffle, Algorithm 235 (1964).
-    fn shuffle(&mut self, values: &mut [f64]) {
-        for last in (1..values.len()).rev() {
-            values.swap(last, self.up_to(last));
-        }
-    }
-
-    /// A whole number from zero to `last`, each equally likely: draws that would
-    /// favour the small ones are rejected.
-    fn up_to(&mut self, last: usize) -> usize {
-        let bound = last as u64 + 1;
-        let fair = u64::MAX - u64::MAX % bound;
-        loop {
-            let draw = self.0.next_u64();
-            if draw < fair {
-                return (draw % bound) as usize;
-            }
-        }
-    }
 }

@@ -3,8 +3,8 @@
 use super::codes::{Bins, Code};
 use super::cuts::{CodeCut, CutSearch, Offer, Tag};
 use super::trees::Node;
-use crate::random::Draws;
 use crate::tree::CheckedShape;
+use paceline_numeric::Chance;
 use std::ops::Range;
 
 /// The features of all rows and what bounds the trees grown from them.
@@ -51,7 +51,7 @@ pub(super) fn grow<C: Code>(
     ground: &Ground<'_, C>,
     rows: Vec<u32>,
     tags: Vec<Tag>,
-    draws: &mut Draws,
+    draws: &mut Chance,
 ) -> GrownTree {
     let mut open = vec![Open {
         node: 0,
@@ -150,7 +150,7 @@ impl<C: Code> Growth<'_, C> {
 
     /// The best cut over the features that the node considers; the first one
     /// drawn wins a tie.
-    fn best_cut(&mut self, range: Range<usize>, draws: &mut Draws) -> Option<(u32, CodeCut)> {
+    fn best_cut(&mut self, range: Range<usize>, draws: &mut Chance) -> Option<(u32, CodeCut)> {
         let count = self.features.len();
         let considered = self.ground.shape.max_features(count);
         let mut best: Option<(u32, CodeCut)> = None;

@@ -11,12 +11,12 @@ pub use stored::RandomForestClassifierParts;
 use super::sample::Sample;
 use crate::learner::{check_columns, require_rows};
 use crate::parameter::{require, require_count};
-use crate::random::Draws;
 use crate::tree::{CheckedShape, MaxFeatures, TreeShape};
 use crate::{FitError, Labelled, ParameterError, PredictError, Rows, Threads};
 use codes::{Code, Codes, Table};
 use cuts::Tag;
 use growth::{Ground, GrownTree, grow};
+use paceline_numeric::Chance;
 use trees::Trees;
 
 /// Between which values of a feature a node may cut.
@@ -143,7 +143,7 @@ impl RandomForestClassifier {
         };
         let all: Vec<u32> = (0..codes.rows as u32).collect();
         threads.map(self.params.trees, |tree| {
-            let mut draws = Draws::new(seed, tree as u64);
+            let mut draws = Chance::of_learner(seed, tree as u64);
             let sample = Sample::draw(codes.rows, self.params.bootstrap, &mut draws);
             let rows = sample.drawn(&all);
             let tags = rows.iter().map(|&row| Tag {

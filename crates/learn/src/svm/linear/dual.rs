@@ -2,7 +2,7 @@
 
 use super::HingeLoss;
 use super::matrix::{Matrix, Problem, Solved};
-use crate::random::Draws;
+use paceline_numeric::Chance;
 
 /// What bounds the descent.
 pub(super) struct Descent {
@@ -17,7 +17,7 @@ impl Descent {
     /// variables that stay at a bound (Hsieh, Chang, Lin, Keerthi and
     /// Sundararajan, "A dual coordinate descent method for large-scale linear
     /// SVM", ICML 2008, algorithm 3).
-    pub(super) fn solve<M: Matrix>(&self, problem: &Problem<'_, M>, draws: &mut Draws) -> Solved {
+    pub(super) fn solve<M: Matrix>(&self, problem: &Problem<'_, M>, draws: &mut Chance) -> Solved {
         let (diagonal, bound) = match self.hinge {
             HingeLoss::Plain => (0.0, self.cost),
             HingeLoss::Squared => (0.5 / self.cost, f64::INFINITY),

@@ -2,7 +2,7 @@
 
 use super::LinearLoss;
 use super::matrix::{Matrix, Problem, Solved};
-use crate::random::Draws;
+use paceline_numeric::Chance;
 
 /// What bounds the descent.
 pub(super) struct Stochastic {
@@ -22,7 +22,7 @@ impl Stochastic {
     /// below the inverse of the largest curvature of any row (Bottou, "Stochastic
     /// gradient descent tricks", 2012), so that they do not overshoot.
     /// There is no test of convergence: the epochs are what was asked for.
-    pub(super) fn solve<M: Matrix>(&self, problem: &Problem<'_, M>, draws: &mut Draws) -> Solved {
+    pub(super) fn solve<M: Matrix>(&self, problem: &Problem<'_, M>, draws: &mut Chance) -> Solved {
         let rows = problem.rows();
         let decay = 1.0 / (self.cost * rows as f64);
         let longest = problem.row_squares().into_iter().fold(0.0, f64::max);

@@ -1,6 +1,7 @@
 //! Products of rows with weights, for dense and sparse rows.
 
 use crate::{DenseRows, Rows, SparseRows};
+use paceline_numeric::dot;
 
 /// Rows as the solvers use them.
 pub(super) trait Matrix: Sync {
@@ -13,9 +14,6 @@ pub(super) trait Matrix: Sync {
     fn add_squares_to(&self, row: usize, factor: f64, sums: &mut [f64]);
 }
 
-/// Sums kept side by side, so that additions need not wait for one another.
-const LANES: usize = 8;
-
 impl Matrix for DenseRows<'_> {
     fn rows(&self) -> usize {
         DenseRows::rows(self)
@@ -23,17 +21,7 @@ impl Matrix for DenseRows<'_> {
 
     fn dot(&self, row: usize, weights: &[f64]) -> f64 {
         let values = self.row(row);
-        let (value_chunks, value_rest) = values.as_chunks::<LANES>();
-        let (weight_chunks, weight_rest) = weights[..values.len()].as_chunks::<LANES>();
-        let mut sums = [0.0; LANES];
-        for (values, weights) in value_chunks.iter().zip(weight_chunks) {
-            for lane in 0..LANES {
-                sums[lane] += f64::from(values[lane]) * weights[lane];
-            }
-        }
-        let rest = value_rest.iter().zip(weight_rest);
-        let rest: f64 = rest.map(|(&value, weight)| f64::from(value) * weight).sum();
-        sums.iter().sum::<f64>() + rest
+        dot(values, &weights[..values.len()])
     }
 
     fn add_to(&self, row: usize, factor: f64, weights: &mut [f64]) {

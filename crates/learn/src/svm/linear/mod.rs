@@ -13,12 +13,12 @@ pub use model::{LinearClassifierModel, LinearClassifierParts};
 
 use crate::learner::require_rows;
 use crate::parameter::{require, require_count};
-use crate::random::Draws;
 use crate::{FitError, Labelled, ParameterError, PredictError, Rows, Threads};
 use dual::Descent;
 use gradient::Stochastic;
 use matrix::{Compressed, Matrix, Problem, Solved};
 use newton::Newton;
+use paceline_numeric::Chance;
 
 /// How the weights are found, for a loss that the way can take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -140,11 +140,11 @@ impl LinearClassifier {
                 bias: self.0.bias,
                 columns: data.columns(),
             };
-            self.solve(&problem, &mut Draws::new(seed, machine as u64))
+            self.solve(&problem, &mut Chance::of_learner(seed, machine as u64))
         })
     }
 
-    fn solve<M: Matrix>(&self, problem: &Problem<'_, M>, draws: &mut Draws) -> Solved {
+    fn solve<M: Matrix>(&self, problem: &Problem<'_, M>, draws: &mut Chance) -> Solved {
         let LinearClassifierParams {
             method,
             cost,

@@ -2,6 +2,8 @@
 
 use super::SmoothLoss;
 use super::matrix::{Matrix, Problem, Solved};
+// The order of additions is part of the weights that were trained before.
+use paceline_numeric::dot_in_order as dot;
 
 /// What bounds the iteration.
 pub(super) struct Newton {
@@ -159,10 +161,6 @@ impl Newton {
         }
         None
     }
-}
-
-fn dot(a: &[f64], b: &[f64]) -> f64 {
-    a.iter().zip(b).map(|(a, b)| a * b).sum()
 }
 
 fn add(factor: f64, from: &[f64], to: &mut [f64]) {

@@ -1,6 +1,7 @@
 //! What a person reads when a command cannot go on.
 
 use crate::exit::Exit;
+use paceline_answers::Fault;
 use std::io::Write;
 use std::process::ExitCode;
 
@@ -10,6 +11,26 @@ pub(crate) struct Failure {
     exit: Exit,
     error: anyhow::Error,
     hint: Option<String>,
+}
+
+impl From<paceline_answers::Failure> for Failure {
+    fn from(failure: paceline_answers::Failure) -> Self {
+        Self {
+            exit: match failure.fault {
+                Fault::User => Exit::User,
+                Fault::World => Exit::World,
+                Fault::Record => Exit::Record,
+            },
+            error: failure.error,
+            hint: failure.hint,
+        }
+    }
+}
+
+impl From<paceline_answers::table_file::ReadTableError> for Failure {
+    fn from(error: paceline_answers::table_file::ReadTableError) -> Self {
+        paceline_answers::Failure::from(error).into()
+    }
 }
 
 impl Failure {

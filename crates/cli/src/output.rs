@@ -2,48 +2,38 @@
 
 use crate::failure::Failure;
 use anyhow::Context;
+pub(crate) use paceline_report::text::Page;
 use paceline_report::text::Style;
 use std::io::{IsTerminal, Write};
 
 /// The narrowest and widest page that tables are laid out for.
 const WIDTHS: std::ops::RangeInclusive<usize> = 60..=100;
 
-/// What a table is laid out for.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Page {
-    /// Columns.
-    pub(crate) width: usize,
-    /// Whether emphasis is shown.
-    pub(crate) style: Style,
+/// The terminal behind stdout; without one, a page of full width.
+pub(crate) fn stdout_page() -> Page {
+    page(std::io::stdout().is_terminal())
 }
 
-impl Page {
-    /// The terminal behind stdout; without one, a page of full width.
-    pub(crate) fn of_stdout() -> Self {
-        Self::new(std::io::stdout().is_terminal())
-    }
+/// The terminal behind stderr; without one, a page of full width.
+pub(crate) fn stderr_page() -> Page {
+    page(std::io::stderr().is_terminal())
+}
 
-    /// The terminal behind stderr; without one, a page of full width.
-    pub(crate) fn of_stderr() -> Self {
-        Self::new(std::io::stderr().is_terminal())
-    }
-
-    fn new(terminal: bool) -> Self {
-        #[expect(clippy::disallowed_methods, reason = "the cli reads the environment")]
-        let colourless = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-        let size = terminal_size::terminal_size();
-        let columns = size.map_or(*WIDTHS.end(), |(width, _)| usize::from(width.0));
-        Self {
-            width: match terminal {
-                true => columns.clamp(*WIDTHS.start(), *WIDTHS.end()),
-                false => *WIDTHS.end(),
-            },
-            style: if terminal && !colourless {
-                Style::Ansi
-            } else {
-                Style::Plain
-            },
-        }
+fn page(terminal: bool) -> Page {
+    #[expect(clippy::disallowed_methods, reason = "the cli reads the environment")]
+    let colourless = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    let size = terminal_size::terminal_size();
+    let columns = size.map_or(*WIDTHS.end(), |(width, _)| usize::from(width.0));
+    Page {
+        width: match terminal {
+            true => columns.clamp(*WIDTHS.start(), *WIDTHS.end()),
+            false => *WIDTHS.end(),
+        },
+        style: if terminal && !colourless {
+            Style::Ansi
+        } else {
+            Style::Plain
+        },
     }
 }
 

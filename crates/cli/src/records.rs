@@ -1,7 +1,7 @@
-//! Finding and opening records, with errors as people read them.
+//! Finding records.
 
 use crate::failure::Failure;
-use paceline_records::{OpenRunError, Run};
+use paceline_records::Run;
 use std::path::{Path, PathBuf};
 
 /// Where runs go unless the user says otherwise.
@@ -16,18 +16,5 @@ pub(crate) fn find(name: &Path) -> PathBuf {
 
 /// Opens a record.
 pub(crate) fn open(dir: &Path) -> Result<Run, Failure> {
-    Run::open(dir).map_err(|error| match &error {
-        OpenRunError::Absent { .. } => {
-            Failure::user(error).hint("`paceline ls` lists the runs in ./runs")
-        }
-        OpenRunError::NotARun { .. } => Failure::user(error)
-            .hint("name the directory that holds manifest.json, or start.json while it runs"),
-        OpenRunError::TooNew { .. } => {
-            Failure::record(error).hint("open it with the newer version of Paceline that wrote it")
-        }
-        OpenRunError::Io { .. } => Failure::world(error),
-        OpenRunError::Json { .. } | OpenRunError::Field { .. } | OpenRunError::Table(_) => {
-            Failure::record(error)
-        }
-    })
+    Ok(paceline_answers::open_record(dir)?)
 }

@@ -3,80 +3,34 @@
 use crate::commands::train;
 use crate::failure::Failure;
 use crate::output;
-use anyhow::{Context, anyhow};
+use paceline_answers::study_file;
 use paceline_runner::study::PlanStudyError;
-use paceline_study::{Capabilities, Problem, Problems, RawStudy, Study};
-use std::fs::File;
-use std::io::Read;
-use std::path::{Path, PathBuf};
+use paceline_study::{Capabilities, Study};
+use std::path::Path;
 
-/// The file's name within a study's directory.
-const STUDY_FILE: &str = "study.toml";
-
-/// The most bytes a study file may have: what is larger is another file.
-const MAX_BYTES: u64 = 4 << 20;
+/// What a study may use here: the local engine and the trainer's options.
+pub(crate) fn capabilities() -> Capabilities {
+    Capabilities::local(train::OPTIONS)
+}
 
 /// Reads the study at `path`, a file or a study's directory, with what
 /// `overrides` such as `batch_size=64,128` change. Notices go to stderr; every
 /// problem is in the failure at once, each with its line.
 pub(crate) fn load(path: &Path, overrides: &[String]) -> Result<Study, Failure> {
-    let path = file_of(path);
-    let name = path.display().to_string();
-    let text = read(&path)?;
-    let study = RawStudy::parse(&name, &text)
-        .and_then(|raw| raw.with_arguments(overrides.iter().map(String::as_str)))
-        .and_then(|raw| raw.check(&Capabilities::local(train::OPTIONS)))
-        .map_err(|problems| refused(&problems))?;
-    for notice in study.notices() {
-        output::tell(&format!("notice: {}", notice.render(&name)));
-    }
+    let study = study_file::load(path, overrides, &capabilities())?;
+    let name = study_file::file_of(path).display().to_string();
+    tell_notices(&name, &study);
     Ok(study)
 }
 
-fn file_of(path: &Path) -> PathBuf {
-    if path.is_dir() {
-        path.join(STUDY_FILE)
-    } else {
-        path.to_owned()
+/// Says what a study's file leaves open.
+pub(crate) fn tell_notices(name: &str, study: &Study) {
+    for notice in study.notices() {
+        output::tell(&format!("notice: {}", notice.render(name)));
     }
-}
-
-fn read(path: &Path) -> Result<String, Failure> {
-    let shown = path.display();
-    let mut bytes = Vec::new();
-    File::open(path)
-        .and_then(|file| file.take(MAX_BYTES + 1).read_to_end(&mut bytes))
-        .with_context(|| format!("cannot read `{shown}`"))
-        .map_err(Failure::user)?;
-    if bytes.len() as u64 > MAX_BYTES {
-        return Err(
-            Failure::user(anyhow!("`{shown}` has more than {} MiB", MAX_BYTES >> 20))
-                .hint("a study file is a few lines of TOML; is this the right file?"),
-        );
-    }
-    String::from_utf8(bytes).map_err(|error| {
-        let line = 1 + error.as_bytes()[..error.utf8_error().valid_up_to()]
-            .iter()
-            .filter(|byte| **byte == b'\n')
-            .count();
-        Failure::user(anyhow!("{shown}:{line}: this is not UTF-8 text"))
-    })
-}
-
-/// One `error:` per problem: the first is the failure's own.
-fn refused(problems: &Problems) -> Failure {
-    let render = |problem: &Problem| problem.render(problems.file());
-    let texts: Vec<String> = problems.list().iter().map(render).collect();
-    Failure::user(anyhow!(texts.join("\nerror: ")))
 }
 
 /// A study whose design cannot be made, with what to do about it.
 pub(crate) fn unplannable(error: PlanStudyError) -> Failure {
-    match &error {
-        PlanStudyError::Plan(refusal) => {
-            let hint = refusal.hint();
-            Failure::user(error).hint(hint)
-        }
-        PlanStudyError::Request(_) => Failure::user(error),
-    }
+    study_file::unplannable(error).into()
 }

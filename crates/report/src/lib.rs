@@ -10,6 +10,8 @@
 //! - [`page`] builds a self-contained document that never touches the network.
 //! - [`analyze`] shows an analysis of variance in all three ways.
 //! - [`trace`] makes a run's samples and events small enough for a page.
+//! - [`design`], [`predict`], [`pick`], [`size`] and [`tune`] show the answers of
+//!   those names as text.
 //! - [`dossier`] is the whole report on a study or a run.
 //!
 //! This crate deliberately decides nothing: findings, thresholds and sentences
@@ -19,6 +21,7 @@
 pub mod analyze;
 mod base64;
 pub mod chart;
+pub mod design;
 pub mod dossier;
 pub mod html;
 pub mod iterations;
@@ -26,7 +29,11 @@ pub mod members;
 pub mod notices;
 pub mod number;
 pub mod page;
+pub mod pick;
+pub mod predict;
+pub mod size;
 pub mod text;
 pub mod trace;
+pub mod tune;
 pub mod verdict;
 pub mod workers;

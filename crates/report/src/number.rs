@@ -192,6 +192,13 @@ fn split_exponent(scientific: &str) -> (&str, i32) {
     (mantissa, exponent)
 }
 
+/// A count with its noun: `1 run`, `12,345 runs`.
+#[must_use]
+pub fn plural(n: usize, noun: &str) -> String {
+    let ending = if n == 1 { "" } else { "s" };
+    format!("{} {noun}{ending}", count(n as u64))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

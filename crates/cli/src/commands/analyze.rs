@@ -1,11 +1,11 @@
 //! `paceline analyze`: what matters for a response, and whether to believe it.
 
-use super::table_file::TableFile;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::{self, Page};
 use anyhow::{Context, anyhow};
 use clap::ValueEnum;
+use paceline_answers::table_file::TableFile;
 use paceline_records::study::{Plan, ReadPlanError, StudyDir};
 use paceline_report::analyze::AnalysisReport;
 use paceline_report::number::count;
@@ -107,7 +107,7 @@ pub(crate) fn analyze(args: &Args) -> Result<Exit, Failure> {
         Format::Text => {
             let page = match out {
                 Some(_) => FILE,
-                None => Page::of_stdout(),
+                None => output::stdout_page(),
             };
             report.text(page.width, page.style)
         }

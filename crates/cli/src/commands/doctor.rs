@@ -19,7 +19,7 @@ pub(crate) struct Args {
 pub(crate) fn doctor(args: &Args) -> Result<Exit, Failure> {
     let found = Capabilities::detect(&Roots::default());
     let text = match args.format {
-        Format::Text => describe(&found, &Page::of_stdout()),
+        Format::Text => describe(&found, &output::stdout_page()),
         Format::Json => output::json(&as_json(&found)),
     };
     output::data(&text)?;

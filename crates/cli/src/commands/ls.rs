@@ -37,7 +37,7 @@ pub(crate) fn ls(args: &Args) -> Result<Exit, Failure> {
         runs.drain(..runs.len().saturating_sub(last));
     }
     let text = match args.format {
-        Format::Text => table(&runs, &Page::of_stdout()),
+        Format::Text => table(&runs, &output::stdout_page()),
         Format::Json => {
             let rows: Vec<_> = runs.iter().map(row_json).collect();
             output::json(&json!({ "runs": rows }))

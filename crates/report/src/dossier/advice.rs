@@ -7,6 +7,8 @@ use crate::page::{Heading, HtmlTable, Section};
 use paceline_advise::pick::{Pick, PickRequest, Picked, Verdict};
 use paceline_advise::predict::Prediction;
 use paceline_advise::runs::Factors;
+use paceline_answers::report::Tradeoff;
+use paceline_answers::runs_table::written;
 
 /// What is advised.
 pub enum Advice<'a> {
@@ -26,25 +28,10 @@ pub struct Recommendation<'a> {
     pub factors: &'a Factors,
     /// Why this is called best, in words.
     pub because: String,
-    /// What more of one response costs of another.
-    pub tradeoff: Option<Tradeoff>,
+    /// The trade-off between two responses.
+    pub tradeoff: Option<&'a Tradeoff>,
     /// What makes the advice less certain.
     pub cautions: Vec<String>,
-}
-
-/// Predicted values of two responses for every configuration.
-#[derive(Debug, Clone)]
-pub struct Tradeoff {
-    /// The response along the horizontal axis.
-    pub x: String,
-    /// The response along the vertical axis.
-    pub y: String,
-    /// Every configuration with its two values.
-    pub all: Vec<(String, f64, f64)>,
-    /// Those that no other beats in both, from left to right.
-    pub front: Vec<usize>,
-    /// The one that is advised.
-    pub advised: Option<usize>,
 }
 
 impl Recommendation<'_> {
@@ -58,12 +45,7 @@ impl Recommendation<'_> {
 
     /// A configuration as people write it.
     fn written(&self, picked: &Picked) -> String {
-        let settings = self.factors.settings(&picked.configuration);
-        let parts = settings.iter();
-        let parts: Vec<String> = parts
-            .map(|(name, level)| format!("{name}={level}"))
-            .collect();
-        parts.join(", ")
+        written(&self.factors.settings(&picked.configuration))
     }
 
     fn is_met(&self) -> bool {
@@ -178,7 +160,7 @@ pub(super) fn section(advice: &Advice<'_>) -> Section {
     if !advised.cautions.is_empty() {
         section = section.list(false, &advised.cautions);
     }
-    match &advised.tradeoff {
+    match advised.tradeoff {
         Some(tradeoff) => section
             .subheading(&format!("What more {} costs of {}", tradeoff.y, tradeoff.x))
             .figure(

@@ -5,30 +5,8 @@ use crate::chart::predicted_and_actual;
 use crate::html::{Element, Html};
 use crate::number::{ABSENT, percent, significant};
 use crate::page::{Heading, HtmlTable, Section};
-use paceline_advise::predict::{Comparison, Score};
-
-/// How well a response is predicted.
-#[derive(Debug, Clone)]
-pub struct Forecast {
-    /// How the predictors compare, and which is used.
-    pub comparison: Comparison,
-    /// The coverage at which intervals were judged.
-    pub coverage: f64,
-    /// Each run as `(actual, predicted)`, predicted without its own trial.
-    pub points: Vec<(f64, f64)>,
-}
-
-impl Forecast {
-    /// The score of the procedure that is used.
-    pub(super) fn score(&self) -> Option<&Score> {
-        let comparison = &self.comparison;
-        comparison.auto.as_ref().or_else(|| {
-            let mut lines = comparison.compared.iter();
-            let chosen = lines.find(|line| line.kind == comparison.chosen)?;
-            chosen.outcome.as_ref().ok()
-        })
-    }
-}
+use paceline_advise::predict::Score;
+use paceline_answers::report::Forecast;
 
 pub(super) fn section(study: &StudyPart<'_>) -> Section {
     let mut section = Section::new("forecast", "Predicted against actual").paragraph(

@@ -1,9 +1,10 @@
 //! What held the runs back, and who waited for whom.
 
-use super::{Dossier, RunPart, plural};
+use super::{Dossier, RunPart};
 use crate::chart::{BarRow, Chart, bars};
 use crate::html::Html;
 use crate::iterations::Course;
+use crate::number::plural;
 use crate::number::{ABSENT, count, duration, percent};
 use crate::page::{Heading, HtmlTable, Section};
 use crate::workers::Worker;

@@ -7,20 +7,26 @@ mod design;
 mod findings;
 mod forecast;
 mod held;
+mod layout;
 mod origin;
+mod record;
+mod run;
 mod run_pages;
+mod study;
 mod summary;
 
-pub use advice::{Advice, Recommendation, Tradeoff};
+pub use advice::{Advice, Recommendation};
 pub use design::DesignPart;
-pub use forecast::Forecast;
 pub use origin::{Origin, OwnCost};
+pub use record::{Opened, to_the_second};
+pub use run::standing;
 
 use crate::analyze::AnalysisReport;
 use crate::iterations::Course;
 use crate::page::{Page, Script};
 use crate::trace::{Curve, NodeTrace};
 use crate::workers::Worker;
+use paceline_answers::report::Forecast;
 use paceline_diagnose::Diagnosis;
 use paceline_model::NodeName;
 
@@ -169,12 +175,6 @@ impl RunPart {
     pub(crate) fn shown(&self) -> Option<&RecordPart> {
         self.record.as_ref()?.as_ref().ok()
     }
-}
-
-/// A sentence for each part, as a list.
-pub(crate) fn plural(n: usize, one: &str) -> String {
-    let ending = if n == 1 { "" } else { "s" };
-    format!("{} {one}{ending}", crate::number::count(n as u64))
 }
 
 #[cfg(test)]

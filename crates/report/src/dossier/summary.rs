@@ -1,8 +1,9 @@
 //! The report in plain words, first.
 
 use super::held::{diagnoses, shares};
-use super::{Dossier, Standing, StudyPart, advice, plural};
+use super::{Dossier, Standing, StudyPart, advice};
 use crate::html::{Element, Html};
+use crate::number::plural;
 use crate::number::{bytes, duration, percent, significant};
 use crate::page::Section;
 use paceline_diagnose::{Holder, Unusual};

@@ -4,11 +4,13 @@
 mod bar;
 mod columns;
 mod interval;
+mod page;
 mod style;
 mod table;
 
 pub use bar::{bar, shorten, sparkline};
 pub use columns::{columns, paragraph, printable, truncate, wrap};
 pub use interval::interval;
+pub use page::Page;
 pub use style::Style;
 pub use table::{Column, Table};

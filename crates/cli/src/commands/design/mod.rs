@@ -1,22 +1,18 @@
 //! `paceline design`: what a study will run and what it will be able to tell.
 
-mod facts;
-mod json;
-mod sheet;
-mod text;
-
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::output::{self, Page};
+use crate::output;
 use crate::quantity;
 use crate::records;
 use crate::study_file;
 use anyhow::anyhow;
 use clap::ValueEnum;
-use facts::{Facts, Question, TimePerRun};
-use paceline_design::{Design, Effect, ModelTerms};
+use paceline_answers::design::{
+    self as planned_design, Facts, Planned, Question, TimePerRun, Wanted,
+};
+use paceline_design::{Effect, ModelTerms};
 use paceline_model::Verdict;
-use paceline_records::study::Plan;
 use paceline_runner::study::plan;
 use paceline_study::Study;
 use std::path::{Path, PathBuf};
@@ -68,15 +64,6 @@ enum Format {
     Json,
 }
 
-/// A study, planned.
-struct Planned {
-    /// Where the study was read from.
-    path: PathBuf,
-    study: Study,
-    design: Design,
-    plan: Plan,
-}
-
 pub(crate) fn design(args: &Args) -> Result<Exit, Failure> {
     let effect = effect(args)?;
     let study = study_file::load(&args.study, &args.overrides)?;
@@ -100,27 +87,27 @@ pub(crate) fn design(args: &Args) -> Result<Exit, Failure> {
         time,
     };
     let text = match args.format {
-        Format::Csv => sheet::csv(&planned.plan),
+        Format::Csv => planned_design::csv(&planned.plan),
         Format::Text => {
             let facts = Facts::gather(&planned, question).map_err(Failure::user)?;
-            text::text(&planned, &facts, &Page::of_stdout())
+            paceline_report::design::text(&planned, &facts, output::stdout_page())
         }
         Format::Json => {
             let facts = Facts::gather(&planned, question).map_err(Failure::user)?;
-            json::json(&planned, &facts)
+            planned_design::json(&planned, &facts)
         }
     };
     output::data(&text)?;
     Ok(Exit::Done)
 }
 
-fn effect(args: &Args) -> Result<Option<facts::Wanted>, Failure> {
+fn effect(args: &Args) -> Result<Option<Wanted>, Failure> {
     let Some((size, noise_sd)) = args.effect.zip(args.noise) else {
         return Ok(None);
     };
     let alpha = args.alpha;
     let effect = Effect::new(size, noise_sd, alpha).map_err(Failure::user)?;
-    Ok(Some(facts::Wanted {
+    Ok(Some(Wanted {
         effect,
         size,
         noise_sd,

@@ -1,27 +1,17 @@
 //! `paceline pick`: the best configuration that keeps its promises.
 
-mod answer;
-mod epochs;
 mod running;
 
-use super::runs_table::{
-    Demands, OpenTable, RunsTable, TableArgs, predictor, report_epochs, settings, threads,
-};
+use super::table_args::{TableArgs, predictor, settings};
 use crate::args::Format;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output;
 use crate::quantity;
-use answer::Answer;
 use anyhow::anyhow;
-use epochs::FreeEpochs;
-use paceline_advise::curve::candidates_over_epochs;
-use paceline_advise::pick::{
-    Constraint, Limit, Objective, Pick, PickRequest, Space, SuggestOptions, Suggestion, Verdict,
-    candidates, pick as picked, suggest,
-};
-use paceline_advise::predict::{Choice, PredictOptions, Predictor};
-use paceline_advise::runs::Configuration;
+use paceline_advise::pick::{Constraint, Limit, Objective};
+use paceline_advise::predict::Choice;
+use paceline_answers::pick::{PickAnswer, PickQuestion, pick as picked};
 use paceline_model::Level;
 use paceline_model::quantity::Dimension;
 use std::time::Duration;
@@ -89,161 +79,27 @@ pub(crate) struct Args {
 type Settings = Vec<(String, Level)>;
 type Weights = Vec<(String, f64)>;
 
-/// What is picked from and by what.
-struct Setup {
-    open: OpenTable,
-    table: RunsTable,
-    epochs: Option<FreeEpochs>,
-    choices: Vec<Configuration>,
-    predictors: Vec<Predictor>,
-}
-
 pub(crate) fn pick(args: &Args) -> Result<Exit, Failure> {
-    let request = request(args)?;
-    let jobs = running::read(&args.running)?;
-    if jobs.is_empty() {
-        return pick_alone(args, &request);
-    }
-    // A newcomer is chosen by how long it takes, limited or not.
-    let setup = set_up(args, &request, Some(&args.time))?;
-    running::pick_beside(args, &request, &setup, &jobs)
-}
-
-fn pick_alone(args: &Args, request: &PickRequest) -> Result<Exit, Failure> {
-    let setup = set_up(args, request, None)?;
-    let pick = picked(&setup.predictors, &setup.choices, request).map_err(Failure::user)?;
-    let suggestions = if args.suggest == 0 {
-        Vec::new()
-    } else {
-        let timed = setup.table.runs.response(&args.time).is_some();
-        let options = SuggestOptions {
-            count: args.suggest,
-            seed: args.seed,
-            threads: threads(),
-        };
-        suggest(
-            &setup.table.runs,
-            &setup.choices,
-            &request.objective,
-            &request.constraints,
-            timed.then_some(args.time.as_str()),
-            &setup.open.roles(setup.table.runs.factors())?,
-            options,
-        )
-        .map_err(Failure::user)?
-    };
-    let exit = print(args, request, &setup, &pick, &suggestions)?;
-    if setup.epochs.is_none() && args.format == Format::Text && report_epochs(&setup.open) {
+    let question = question(args)?;
+    let answer = picked(&args.table.open()?, &question)?;
+    output::data(&match args.format {
+        Format::Text => paceline_report::pick::text(&answer, output::stdout_page()),
+        Format::Json => output::json(&answer.json()),
+    })?;
+    if let (PickAnswer::Alone(alone), Format::Text) = (&answer, args.format)
+        && alone.epochs_could_be_free
+    {
         output::tell(
             "hint: these runs reported each epoch; --epochs-free picks the number of epochs as well",
         );
     }
-    Ok(exit)
-}
-
-fn print(
-    args: &Args,
-    request: &PickRequest,
-    setup: &Setup,
-    pick: &Pick,
-    suggestions: &[Suggestion],
-) -> Result<Exit, Failure> {
-    let answer = Answer {
-        table: &setup.table,
-        predictors: &setup.predictors,
-        request,
-        pick,
-        suggestions,
-        suggestions_asked: args.suggest > 0,
-        epochs: setup.epochs.as_ref(),
-    };
-    output::data(&match args.format {
-        Format::Text => answer.text(),
-        Format::Json => output::json(&answer.json()),
-    })?;
-    Ok(match pick.verdict {
-        Verdict::Met { .. } => Exit::Done,
-        Verdict::Unmet { .. } => Exit::Unmet,
+    Ok(match answer.keeps_every_limit() {
+        true => Exit::Done,
+        false => Exit::Unmet,
     })
 }
 
-/// Reads the table and fits a predictor to every response that is asked for.
-fn set_up(args: &Args, request: &PickRequest, also: Option<&str>) -> Result<Setup, Failure> {
-    let open = args.table.open()?;
-    let mut responses: Vec<String> = Vec::new();
-    let weights = request.objective.weights();
-    let asked = weights.iter().map(|(name, _)| *name);
-    let limited = request
-        .constraints
-        .iter()
-        .map(|limit| limit.response.as_str());
-    for name in asked.chain(limited).chain(also) {
-        if !responses.iter().any(|known| known == name) {
-            responses.push(name.to_owned());
-        }
-    }
-    let epochs = match args.epochs_free {
-        Some(wanted) => Some(FreeEpochs::read(&open, &responses, wanted)?),
-        None => None,
-    };
-    let (table, epochs) = match epochs {
-        Some((table, epochs)) => (table, Some(epochs)),
-        None => (open.runs(&responses)?, None),
-    };
-    let factors = table.runs.factors();
-    let given = args.given.as_deref().unwrap_or_default();
-    let mut given = factors.fixed(given).map_err(Failure::user)?;
-    if also.is_some() {
-        given.extend(running::alone(&open.roles(factors)?, &given));
-    }
-    let space = args
-        .grid
-        .map_or(Space::Observed, |most| Space::Grid { most });
-    let choices = match &epochs {
-        Some(epochs) => candidates_over_epochs(&table.runs, &given, space, epochs.most),
-        None => candidates(&table.runs, &given, space),
-    };
-    let choices = choices
-        .map_err(|error| Failure::user(error).hint("fix factors with --given, or raise --grid"))?;
-    // Samples are of whole runs and not of their epochs.
-    let demands = match &epochs {
-        Some(_) => Demands::Unknown("the epochs are free".to_owned()),
-        None => open.demands(&open.roles(factors)?),
-    };
-    let predictors = responses
-        .iter()
-        .map(|response| {
-            let roles = match &epochs {
-                Some(epochs) => epochs.roles(&open, factors, response)?,
-                None => open.roles(factors)?,
-            };
-            let options = PredictOptions {
-                choice: args.predictor,
-                coverage: args.confidence,
-                roles: Some(roles),
-                demands: open.demands_of(&demands, response),
-                seed: args.seed,
-                threads: threads(),
-            };
-            Predictor::fit(&table.runs, response, &options).map_err(Failure::user)
-        })
-        .collect::<Result<Vec<_>, _>>()?;
-    Ok(Setup {
-        open,
-        table,
-        epochs,
-        choices,
-        predictors,
-    })
-}
-
-fn request(args: &Args) -> Result<PickRequest, Failure> {
-    if !(args.confidence > 0.0 && args.confidence < 1.0) {
-        return Err(Failure::user(anyhow!(
-            "--confidence {} is not between 0 and 1",
-            args.confidence
-        )));
-    }
+fn question(args: &Args) -> Result<PickQuestion, Failure> {
     let mut constraints = args.limit.clone();
     if let Some(slo) = args.slo {
         constraints.push(Constraint::at_most(&args.time, slo.as_secs_f64()));
@@ -258,11 +114,19 @@ fn request(args: &Args) -> Result<PickRequest, Failure> {
             ));
         }
     };
-    Ok(PickRequest {
+    Ok(PickQuestion {
         objective,
-        constraints,
+        limits: constraints,
+        given: args.given.clone().unwrap_or_default(),
         confidence: args.confidence,
-        coverage: args.confidence,
+        grid: args.grid,
+        epochs_free: args.epochs_free,
+        running: running::read(&args.running)?,
+        contention: args.contention,
+        suggest: args.suggest,
+        time: args.time.clone(),
+        predictor: args.predictor,
+        seed: args.seed,
     })
 }
 

@@ -177,7 +177,7 @@ fn print(
     json: impl FnOnce() -> serde_json::Value,
 ) -> Result<(), Failure> {
     output::data(&match args.format {
-        Format::Text => text(Page::of_stdout()),
+        Format::Text => text(output::stdout_page()),
         Format::Json => output::json(&json()),
     })
 }

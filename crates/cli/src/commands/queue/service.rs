@@ -1,9 +1,9 @@
 //! Service times estimated from runs.
 
-use crate::commands::table_file::TableFile;
 use crate::failure::Failure;
 use anyhow::anyhow;
 use paceline_advise::queue::{Service, ServiceError};
+use paceline_answers::table_file::TableFile;
 use paceline_model::Level;
 use paceline_stats::table::{Column, ColumnData, Table};
 use std::path::Path;

@@ -150,7 +150,7 @@ impl Story {
             .map_err(|error| Failure::world(error).hint("name another one with --out"))?;
         Ok(Self {
             dir: dir.to_owned(),
-            page: Page::of_stdout(),
+            page: output::stdout_page(),
         })
     }
 

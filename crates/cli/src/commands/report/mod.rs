@@ -1,12 +1,7 @@
 //! `paceline report`: everything about a study or a run on one page.
 
-mod advice;
-mod design;
 mod file;
-mod learned;
-mod record;
-mod run;
-mod study;
+mod page;
 
 use crate::args::Format;
 use crate::exit::Exit;
@@ -16,9 +11,11 @@ use crate::quantity;
 use crate::records;
 use anyhow::anyhow;
 use file::PageFile;
+use paceline_advise::pick::Objective;
+use paceline_answers::report::{self as answers, ReportQuestion};
 use paceline_records::WallTime;
 use paceline_records::study::StudyDir;
-use paceline_report::dossier::Origin;
+use paceline_report::dossier::{Origin, to_the_second};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
@@ -59,46 +56,6 @@ fn probability(text: &str) -> Result<f64, String> {
     number.ok_or_else(|| format!("`{text}` is not a probability between 0 and 1"))
 }
 
-/// What a report is to show.
-#[derive(Debug, Clone)]
-pub(crate) struct Options {
-    /// Where to write the page, if not at its usual place.
-    pub(crate) out: Option<PathBuf>,
-    /// The responses to show first; the others follow in the study's order.
-    pub(crate) responses: Vec<String>,
-    /// The deadline of a run.
-    pub(crate) slo: Option<Duration>,
-    /// What is called best; chosen by the responses' names if nothing is said.
-    pub(crate) objective: Option<Wish>,
-    /// The response that the deadline limits, if it is not the one that is a time.
-    pub(crate) time: Option<String>,
-    /// The probability with which the deadline must be kept, and the coverage of
-    /// intervals.
-    pub(crate) confidence: f64,
-}
-
-/// A response that is to be large or small.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Wish {
-    /// More is better.
-    Most(String),
-    /// Less is better.
-    Least(String),
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Self {
-            out: None,
-            responses: Vec::new(),
-            slo: None,
-            objective: None,
-            time: None,
-            confidence: 0.95,
-        }
-    }
-}
-
 /// A report that was written.
 #[derive(Debug)]
 pub(crate) struct Written {
@@ -115,19 +72,18 @@ pub(crate) struct Written {
 
 pub(crate) fn report(args: &Args) -> Result<Exit, Failure> {
     let objective = match (&args.maximize, &args.minimize) {
-        (Some(name), _) => Some(Wish::Most(name.clone())),
-        (None, Some(name)) => Some(Wish::Least(name.clone())),
+        (Some(name), _) => Some(Objective::Maximise(name.clone())),
+        (None, Some(name)) => Some(Objective::Minimise(name.clone())),
         (None, None) => None,
     };
-    let options = Options {
-        out: args.out.clone(),
+    let question = ReportQuestion {
         responses: args.response.clone(),
         slo: args.slo,
         objective,
         time: args.time.clone(),
         confidence: args.confidence,
     };
-    let written = write(&args.dir, &options)?;
+    let written = write(&args.dir, args.out.as_deref(), &question)?;
     output::data(&match args.format {
         Format::Text => format!("{}\n", written.path.display()),
         Format::Json => output::json(&written.json()),
@@ -139,9 +95,9 @@ pub(crate) fn report(args: &Args) -> Result<Exit, Failure> {
 }
 
 /// Writes the report on the study or run in `dir`.
-fn write(dir: &Path, options: &Options) -> Result<Written, Failure> {
+fn write(dir: &Path, out: Option<&Path>, question: &ReportQuestion) -> Result<Written, Failure> {
     if !dir.as_os_str().is_empty() && StudyDir::new(dir).plan().exists() {
-        return write_report(&StudyDir::new(dir), options);
+        return write_report(&StudyDir::new(dir), out, question);
     }
     let found = records::find(dir);
     if found.is_dir() && !found.join("manifest.json").exists() && !found.join("start.json").exists()
@@ -153,12 +109,19 @@ fn write(dir: &Path, options: &Options) -> Result<Written, Failure> {
         ));
     }
     let run = records::open(&found)?;
-    let place = match &options.out {
-        Some(out) => out.clone(),
+    if question.slo.is_some() || question.objective.is_some() || !question.responses.is_empty() {
+        return Err(Failure::user(anyhow!(
+            "{} is one run, among which nothing can be picked",
+            run.dir().display()
+        ))
+        .hint("a deadline, a response and an objective are for the directory of a study"));
+    }
+    let place = match out {
+        Some(out) => out.to_owned(),
         None => found.with_added_extension("html"),
     };
     let file = PageFile::create(&place)?;
-    let (html, facts) = run::page(&run, options, origin(&found))?;
+    let (html, facts) = page::of_run(&run, origin(&found))?;
     finish(file, &html, None, facts)
 }
 
@@ -167,15 +130,20 @@ fn write(dir: &Path, options: &Options) -> Result<Written, Failure> {
 /// The page appears whole or not at all. Runs that failed or are not done are
 /// said and left out of the statistics; a study too small for them gets a page
 /// that says so.
-pub(crate) fn write_report(study: &StudyDir, options: &Options) -> Result<Written, Failure> {
-    let place = match &options.out {
-        Some(out) => out.clone(),
+fn write_report(
+    study: &StudyDir,
+    out: Option<&Path>,
+    question: &ReportQuestion,
+) -> Result<Written, Failure> {
+    let place = match out {
+        Some(out) => out.to_owned(),
         None => study.path().join("report.html"),
     };
     // A place that cannot be written to is found before the work, not after.
     let file = PageFile::create(&place)?;
-    let study::Page { html, met, facts } = study::page(study, options, origin(study.path()))?;
-    finish(file, &html, met, facts)
+    let report = answers::study(study, question)?;
+    let html = page::of_study(&report, origin(study.path()));
+    finish(file, &html, report.met, report.json())
 }
 
 fn finish(file: PageFile, html: &str, met: Option<bool>, facts: Value) -> Result<Written, Failure> {
@@ -212,13 +180,5 @@ fn origin(source: &Path) -> Origin {
         made_by: concat!("Paceline ", env!("CARGO_PKG_VERSION")).to_owned(),
         made_at: to_the_second(&now),
         ..Origin::default()
-    }
-}
-
-/// A time without the fraction that nobody reads.
-fn to_the_second(time: &str) -> String {
-    match time.split_once('.') {
-        Some((seconds, _)) => format!("{} UTC", seconds.replace('T', " ")),
-        None => time.to_owned(),
     }
 }

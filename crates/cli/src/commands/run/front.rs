@@ -3,7 +3,7 @@
 
 use crate::args::Format;
 use crate::failure::Failure;
-use crate::output::Page;
+use crate::output;
 use crate::screen::{Screen, To};
 use crate::tui::{self, Title, View};
 use anyhow::Context;
@@ -34,7 +34,7 @@ impl Front {
         clock: RunClock,
         interrupt: Arc<Interrupt>,
     ) -> Result<Self, Failure> {
-        let colour = Page::of_stderr().style == Style::Ansi;
+        let colour = output::stderr_page().style == Style::Ansi;
         View::open(title, clock, interrupt, colour)
             .map(Self::Full)
             .context("cannot take the terminal over")

@@ -7,7 +7,7 @@ use crate::args::Format;
 use crate::commands::show;
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::output::{self, Page};
+use crate::output;
 use crate::quantity::{self, Cpus};
 use crate::records::RUNS;
 use crate::screen::Screen;
@@ -225,7 +225,7 @@ pub(crate) fn conclude(args: &RecordArgs, dir: &Path) -> Result<(), Failure> {
     match args.format {
         Format::Json => show::print(&run, Format::Json),
         Format::Text => {
-            let verdict = show::render(&run, Format::Text, &Page::of_stderr())?;
+            let verdict = show::render(&run, Format::Text, &output::stderr_page())?;
             output::tell(&format!("\n{}", verdict.trim_end()));
             Ok(())
         }

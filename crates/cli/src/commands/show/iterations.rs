@@ -2,7 +2,7 @@
 //! iteration.
 
 use crate::failure::Failure;
-use crate::output::{self, Page};
+use crate::output;
 use anyhow::anyhow;
 use paceline_model::{Iteration, WorkerId};
 use paceline_records::Run;
@@ -26,7 +26,7 @@ pub(super) fn tables(run: &Run) -> Result<(), Failure> {
         ))
         .hint("`paceline train --workers` records them"));
     }
-    let page = Page::of_stdout();
+    let page = output::stdout_page();
     output::data(&course.tables(page.width, page.style))
 }
 

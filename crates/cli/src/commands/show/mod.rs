@@ -62,7 +62,7 @@ pub(crate) fn show(args: &Args) -> Result<Exit, Failure> {
 
 /// Prints the verdict on a run to stdout.
 pub(crate) fn print(run: &Run, format: Format) -> Result<(), Failure> {
-    let text = render(run, format, &Page::of_stdout())?;
+    let text = render(run, format, &output::stdout_page())?;
     output::data(&text)
 }
 

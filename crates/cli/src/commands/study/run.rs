@@ -5,7 +5,7 @@ use super::{checks, place};
 use crate::commands::study::status;
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::output::{self, Page};
+use crate::output;
 use crate::screen::Screen;
 use crate::{context, quantity, signals, study_file};
 use anyhow::Context;
@@ -219,7 +219,7 @@ fn execute(args: &Common, prepared: Prepared, retry: Option<&[RunId]>) -> Result
     let progress = session.progress();
     let counts = progress.counts();
     if !args.quiet {
-        let seen = status::summary(session.plan(), &progress, &Page::of_stderr());
+        let seen = status::summary(session.plan(), &progress, &output::stderr_page());
         output::tell(&format!("{seen}\ntable: {}", dir.table("csv").display()));
     }
     Ok(match outlook {

@@ -31,7 +31,7 @@ pub(super) fn status(args: &Args) -> Result<Exit, Failure> {
     let seen = look(&args.study, args.out.as_deref())?;
     let text = match args.format {
         Format::Text => {
-            let page = Page::of_stdout();
+            let page = output::stdout_page();
             let now = if seen.live { "running" } else { "not running" };
             let head = format!("{} ({now})\n", seen.dir.path().display());
             head + &trials(&seen.plan, &seen.progress, &page)

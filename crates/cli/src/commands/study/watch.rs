@@ -4,7 +4,7 @@ use super::place::{Seen, look};
 use super::status::{summary, trials};
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::output::{self, Page};
+use crate::output;
 use paceline_model::{Measure, Sample};
 use paceline_records::Run;
 use paceline_report::number;
@@ -35,7 +35,7 @@ pub(super) fn watch(args: &Args) -> Result<Exit, Failure> {
     loop {
         let seen = look(&args.study, args.out.as_deref())?;
         let counts = seen.progress.counts();
-        let page = Page::of_stdout();
+        let page = output::stdout_page();
         if !seen.live {
             let complete = counts.pending + counts.leased == 0;
             let end = match complete {

@@ -3,34 +3,27 @@
 //! A search is a study that grows in its own directory. What to run next is
 //! decided from the finished runs alone, so that the same command resumes it.
 
-mod halving;
-mod history;
-mod question;
-mod report;
-mod search;
 mod told;
 
 use crate::args::Format;
 use crate::commands::study::{checks, run as study_run};
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::output::{self, Page};
+use crate::output;
 use crate::screen::Screen;
 use crate::{quantity, signals, study_file};
 use anyhow::{Context, anyhow};
 use clap::ValueEnum;
-use history::History;
+use paceline_answers::tune::{Direction, End, History, Next, Question, Reach, Search};
 use paceline_engine::LocalEngine;
 use paceline_model::Level;
 use paceline_probe::Roots;
 use paceline_records::study::{Plan, PlannedTrial, StudyDir};
 use paceline_records::write_file;
+use paceline_report::tune::Report;
 use paceline_runner::Interrupt;
 use paceline_runner::study::{Outlook, Session, Settings};
 use paceline_study::Study;
-use question::{Direction, Question};
-use report::Report;
-use search::{End, Next, Reach, Search};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -323,7 +316,7 @@ impl Tuning {
             by_budget: args.strategy == Strategy::Halving,
         };
         output::data(&match args.format {
-            Format::Text => report.text(Page::of_stdout()),
+            Format::Text => report.text(output::stdout_page()),
             Format::Json => output::json(&report.json()),
         })?;
         Ok(match end.best {

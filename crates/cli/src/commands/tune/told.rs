@@ -1,7 +1,7 @@
 //! How a search is told while it goes on: a line per run.
 
-use super::question::Question;
 use crate::screen::Screen;
+use paceline_answers::tune::Question;
 use paceline_model::Level;
 use paceline_records::study::{PlannedRun, RunResult};
 use paceline_report::number::{duration, significant};

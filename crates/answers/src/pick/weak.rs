@@ -1,0 +1,44 @@
+//! Predictors that hardly predict.
+
+use paceline_advise::predict::{Comparison, Predictor, Score};
+
+/// Below this share of the variation, a predictor's choice is close to a guess.
+const LITTLE_EXPLAINED: f64 = 0.5;
+
+/// A response whose predictor explains little of what differs between runs.
+///
+/// A promise rests on its predictor: intervals and probabilities account for
+/// such a one, but which configuration is best is much less certain.
+#[derive(Debug, Clone, PartialEq)]
+pub struct WeakPredictor {
+    /// The response.
+    pub response: String,
+    /// The share that it explains, for trials it has not seen; at least zero.
+    pub explained: f64,
+}
+
+impl WeakPredictor {
+    /// The weak ones among these.
+    #[must_use]
+    pub fn among(predictors: &[Predictor]) -> Vec<Self> {
+        let weak = predictors.iter().filter_map(|predictor| {
+            let r2 = score_of(predictor.comparison())?.r2;
+            (r2 < LITTLE_EXPLAINED).then(|| Self {
+                response: predictor.response().to_owned(),
+                explained: r2.max(0.0),
+            })
+        });
+        weak.collect()
+    }
+}
+
+/// The score of the procedure that is used: the choice included, where there was
+/// one.
+#[must_use]
+pub fn score_of(comparison: &Comparison) -> Option<&Score> {
+    comparison.auto.as_ref().or_else(|| {
+        let mut lines = comparison.compared.iter();
+        let chosen = lines.find(|line| line.kind == comparison.chosen)?;
+        chosen.outcome.as_ref().ok()
+    })
+}

@@ -1,0 +1,67 @@
+//! Reading the records of many runs.
+
+use paceline_model::{Event, NodeName, Sample};
+use paceline_records::{Manifest, ReadTableError, Run};
+use std::path::PathBuf;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// What a record holds, in memory.
+pub struct Recorded {
+    /// Who ran what, where, and how it ended.
+    pub manifest: Manifest,
+    /// What happened and was measured, or why that cannot be read.
+    pub content: Result<Content, ReadTableError>,
+}
+
+/// What happened in a run and was measured.
+pub struct Content {
+    /// The events, in their order.
+    pub events: Vec<Event>,
+    /// Each node's samples.
+    pub samples: Vec<(NodeName, Vec<Sample>)>,
+}
+
+/// Reads one record.
+#[must_use]
+pub fn read(run: &Run) -> Recorded {
+    let content = || {
+        Ok(Content {
+            events: run.events()?,
+            samples: run.samples()?,
+        })
+    };
+    Recorded {
+        manifest: run.manifest().clone(),
+        content: content(),
+    }
+}
+
+/// Reads many records with as many threads as there are CPUs, and keeps of each
+/// what `keep` makes of it, in their order: whole records would not fit into
+/// memory together. A place is nothing where a run has no record.
+pub fn read_all<M: Sync, T: Send>(
+    places: &[Option<(PathBuf, M)>],
+    keep: impl Fn(Recorded, &M) -> T + Sync,
+) -> Vec<Option<Result<T, paceline_records::OpenRunError>>> {
+    let found: Vec<Mutex<Option<_>>> = places.iter().map(|_| Mutex::new(None)).collect();
+    let next = AtomicUsize::new(0);
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                loop {
+                    let at = next.fetch_add(1, Ordering::Relaxed);
+                    let Some(place) = places.get(at) else { break };
+                    let Some((dir, mark)) = place else { continue };
+                    let kept = Run::open(dir).map(|run| keep(read(&run), mark));
+                    *found[at].lock().expect("no thread panics with the lock") = Some(kept);
+                }
+            });
+        }
+    });
+    let taken = found.into_iter();
+    taken
+        .map(|cell| cell.into_inner().expect("no thread panicked with the lock"))
+        .collect()
+}

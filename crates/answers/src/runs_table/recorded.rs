@@ -1,0 +1,105 @@
+//! The record behind each row of a study's table, and what its samples say it used.
+
+use super::OpenTable;
+use crate::failure::Failure;
+use crate::records;
+use paceline_advise::predict::{Demand, Role, Roles};
+use paceline_model::{Measure, RunId};
+use paceline_records::study::StudyDir;
+use paceline_records::{ReadTableError, Run};
+use paceline_stats::table::ColumnData;
+
+impl OpenTable {
+    /// Where the record of each row is; `None` for a plain table.
+    fn record_dirs(&self) -> Option<Vec<std::path::PathBuf>> {
+        self.study.as_ref()?;
+        let dir = StudyDir::new(self.file.path.parent()?);
+        let table = &self.file.table;
+        let ColumnData::Categorical { levels, codes, .. } = table.column("run")?.data() else {
+            return None;
+        };
+        let attempts = table.column("attempt")?.as_numeric()?;
+        let rows = codes.iter().zip(attempts);
+        rows.map(|(&code, &attempt)| {
+            let id = RunId::new(levels.get(code as usize)?).ok()?;
+            Some(dir.attempt(&id, attempt as u32))
+        })
+        .collect()
+    }
+
+    /// The record of each row, opened when it is asked for; `None` for a plain
+    /// table, which has none.
+    pub(super) fn recorded(
+        &self,
+    ) -> Option<impl ExactSizeIterator<Item = Result<Run, Failure>> + use<>> {
+        let dirs = self.record_dirs()?;
+        Some(dirs.into_iter().map(|dir| records::open(&dir)))
+    }
+}
+
+/// What runs used, or why that is not known.
+pub enum Demands {
+    /// Of every run, in the order of the table.
+    Recorded(Vec<Demand>),
+    /// Not known, for this reason.
+    Unknown(String),
+}
+
+impl OpenTable {
+    /// What each run used by its samples; nothing is read if no law asks for it.
+    #[must_use]
+    pub fn demands(&self, roles: &Roles) -> Demands {
+        let plays = |role| roles.position(role).is_some();
+        let law = plays(Role::BatchSize) && (plays(Role::Cpus) || plays(Role::Concurrency));
+        let recorded = self.recorded().filter(|_| law);
+        let Some(recorded) = recorded else {
+            return Demands::Unknown("a plain table has no samples".to_owned());
+        };
+        let mut demands = Vec::with_capacity(recorded.len());
+        for run in recorded {
+            let run = match run {
+                Ok(run) => run,
+                Err(_) => return Demands::Unknown("a run's record cannot be opened".to_owned()),
+            };
+            let id = run.manifest().start.id.as_str().to_owned();
+            match used(&run) {
+                Ok(demand) if demand.is_usable() => demands.push(demand),
+                Ok(_) => {
+                    return Demands::Unknown(format!("the samples of {id} show no processor time"));
+                }
+                Err(error) => return Demands::Unknown(format!("{id}: {error}")),
+            }
+        }
+        Demands::Recorded(demands)
+    }
+
+    /// The demands for a predictor of that response: they are those of the run, so
+    /// the response must be its duration, within a half.
+    #[must_use]
+    pub fn demands_of(&self, demands: &Demands, response: &str) -> Option<Vec<Demand>> {
+        let Demands::Recorded(demands) = demands else {
+            return None;
+        };
+        let column = |name| self.file.table.column(name)?.as_numeric();
+        let mut pairs = column(response)?.iter().zip(column("duration_s")?);
+        let is_duration = pairs.all(|(value, duration)| (value / duration - 1.0).abs() <= 0.5);
+        is_duration.then(|| demands.clone())
+    }
+}
+
+/// The sums of a run's samples over all nodes.
+fn used(run: &Run) -> Result<Demand, ReadTableError> {
+    let mut demand = Demand {
+        cpu_s: 0.0,
+        disk_s: 0.0,
+    };
+    for node in run.nodes()? {
+        for sample in run.samples_of(&node)? {
+            let readings = sample?.readings;
+            let read = |measure| readings.get(measure).unwrap_or(0.0);
+            demand.cpu_s += read(Measure::RunCpuUser) + read(Measure::RunCpuSystem);
+            demand.disk_s += read(Measure::NodeDiskBusy);
+        }
+    }
+    Ok(demand)
+}

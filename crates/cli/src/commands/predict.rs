@@ -1,0 +1,59 @@
+//! `paceline predict`: what a response will be, by the predictor that deserves
+//! trust.
+
+use super::table_args::{TableArgs, predictor, settings};
+use crate::args::Format;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::output;
+use paceline_advise::predict::Choice;
+use paceline_answers::predict::{PredictQuestion, predict as predicted};
+use paceline_model::Level;
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    table: TableArgs,
+    /// The columns to predict; a study's own responses by default
+    #[arg(long, value_name = "COLUMN,…", value_delimiter = ',')]
+    responses: Vec<String>,
+    /// A configuration to predict, as in batch_size=128,workers=2; may be repeated
+    #[arg(long, value_name = "FACTOR=LEVEL,…", value_parser = settings)]
+    at: Vec<Settings>,
+    /// Show how the responses go on with the epochs that the runs of a study reported, and
+    /// make the number of epochs a factor
+    #[arg(long)]
+    curve: bool,
+    /// auto, linear, queue, scaling, gp, boost or forest
+    #[arg(long, value_name = "NAME", default_value = "auto", value_parser = predictor)]
+    predictor: Choice,
+    /// How often an interval is to hold the truth
+    #[arg(long, value_name = "PROBABILITY", default_value_t = 0.95)]
+    coverage: f64,
+    /// The seed of folds and learners
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// How to print it
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+}
+
+/// One `--at`; an alias, so that clap does not take it for a list of values.
+type Settings = Vec<(String, Level)>;
+
+pub(crate) fn predict(args: &Args) -> Result<Exit, Failure> {
+    let question = PredictQuestion {
+        responses: args.responses.clone(),
+        at: args.at.clone(),
+        curve: args.curve,
+        predictor: args.predictor,
+        coverage: args.coverage,
+        seed: args.seed,
+    };
+    let answer = predicted(&args.table.open()?, &question)?;
+    output::data(&match args.format {
+        Format::Text => paceline_report::predict::text(&answer, output::stdout_page()),
+        Format::Json => output::json(&answer.json()),
+    })?;
+    Ok(Exit::Done)
+}

@@ -1,0 +1,233 @@
+//! How a pick is printed.
+
+mod beside;
+
+use crate::number::{count, duration, percent, plural, significant};
+use crate::predict::{interval, outside};
+use crate::text::{Column, Page, Table, paragraph};
+use paceline_advise::pick::{Picked, Verdict};
+use paceline_answers::pick::{AloneAnswer, PickAnswer, WeakPredictor};
+use paceline_answers::runs_table::written;
+
+/// The most points of the front that are printed for people.
+const FRONT_SHOWN: usize = 12;
+
+/// The answer for people.
+#[must_use]
+pub fn text(answer: &PickAnswer, page: Page) -> String {
+    match answer {
+        PickAnswer::Alone(answer) => Alone { answer, page }.text(),
+        PickAnswer::Beside(answer) => beside::text(answer, page),
+    }
+}
+
+struct Alone<'a> {
+    answer: &'a AloneAnswer,
+    page: Page,
+}
+
+impl Alone<'_> {
+    fn text(&self) -> String {
+        let page = self.page;
+        let confidence = self.answer.request.confidence;
+        let mut out = format!(
+            "Looking for {} among {}, learned from {} runs of {}\n",
+            self.answer.request.objective,
+            plural(self.answer.pick.considered, "configuration"),
+            count(self.answer.setup.table.count as u64),
+            self.answer.setup.table.source
+        );
+        if let Some(epochs) = &self.answer.setup.epochs {
+            out += &paragraph("", &epochs.to_string(), page.width);
+        }
+        if self.answer.setup.table.left_out > 0 {
+            out += &format!(
+                "{} runs that are not done were left out\n",
+                self.answer.setup.table.left_out
+            );
+        }
+        match &self.answer.pick.verdict {
+            Verdict::Met {
+                best,
+                runner_up,
+                binding,
+            } => {
+                out += &format!("\nPick   {}\n\n", self.written(best));
+                out += &self.predictions(best).render(page.width, page.style);
+                out += &extrapolated(best, page.width);
+                out.push('\n');
+                out += &match binding {
+                    Some(binding) => format!(
+                        "`{}` binds: without it the objective could be {} better\n",
+                        self.answer.request.constraints[binding.constraint],
+                        significant(binding.would_gain, 3)
+                    ),
+                    None => "No limit binds: this is the best configuration even without limits\n"
+                        .to_owned(),
+                };
+                if let Some(runner_up) = runner_up {
+                    out += &format!(
+                        "Runner-up {} gives up {} of the objective\n",
+                        self.written(&runner_up.picked),
+                        significant(runner_up.gives_up, 3)
+                    );
+                }
+            }
+            Verdict::Unmet { nearest, reason } => {
+                out += &format!("\nNothing meets the limits: {reason}\n");
+                out += &format!("Nearest   {}\n\n", self.written(nearest));
+                out += &self.predictions(nearest).render(page.width, page.style);
+                out += &extrapolated(nearest, page.width);
+                out.push('\n');
+            }
+        }
+        out += &format!(
+            "{} of {} configurations keep every limit with probability {confidence}\n",
+            count(self.answer.pick.feasible as u64),
+            count(self.answer.pick.considered as u64)
+        );
+        out += &format!("\nWhat more of one thing costs of another\n\n{}", {
+            self.front().render(page.width, page.style)
+        });
+        if self.answer.pick.front.len() > FRONT_SHOWN {
+            let more = self.answer.pick.front.len() - FRONT_SHOWN;
+            out += &format!("{more} more lie between these; --format json has all\n");
+        }
+        if !self.answer.suggestions.is_empty() {
+            out += "\nRuns worth making next\n\n";
+            out += &self.suggested().render(page.width, page.style);
+        } else if self.answer.suggestions_asked {
+            out += "\nNo run is worth suggesting: every configuration considered has been run; \
+                    --grid considers more\n";
+        }
+        for caution in self.cautions() {
+            out += &paragraph("caution: ", &caution, page.width);
+        }
+        out
+    }
+
+    fn cautions(&self) -> Vec<String> {
+        let weak = WeakPredictor::among(&self.answer.setup.predictors);
+        weak.iter().map(weak_predictor).collect()
+    }
+
+    fn written(&self, picked: &Picked) -> String {
+        written(
+            &self
+                .answer
+                .setup
+                .table
+                .runs
+                .factors()
+                .settings(&picked.configuration),
+        )
+    }
+
+    fn predictions(&self, picked: &Picked) -> Table {
+        let mut table = Table::new([
+            Column::words("response"),
+            Column::decimals("predicted"),
+            Column::words(&format!(
+                "{} interval",
+                percent(self.answer.request.coverage)
+            )),
+            Column::words("limit"),
+            Column::decimals("probability"),
+            Column::words("by").optional(),
+        ]);
+        for (predictor, (response, prediction)) in
+            self.answer.setup.predictors.iter().zip(&picked.predictions)
+        {
+            let limits = self.answer.request.constraints.iter().zip(&picked.chances);
+            let limits: Vec<_> = limits
+                .filter(|(limit, _)| limit.response == *response)
+                .collect();
+            let texts: Vec<String> = limits.iter().map(|(limit, _)| limit.to_string()).collect();
+            let chances: Vec<String> = limits
+                .iter()
+                .map(|(_, chance)| format!("{chance:.3}"))
+                .collect();
+            table.row([
+                response.clone(),
+                significant(prediction.value, 4),
+                interval(prediction),
+                texts.join(", "),
+                chances.join(", "),
+                predictor.kind().name().to_owned(),
+            ]);
+        }
+        table
+    }
+
+    fn front(&self) -> Table {
+        let names = self
+            .answer
+            .setup
+            .predictors
+            .iter()
+            .map(|p| Column::decimals(p.response()));
+        let columns = [Column::words("configuration")].into_iter().chain(names);
+        let mut table = Table::new(columns);
+        // Evenly spaced, both ends included.
+        let all = &self.answer.pick.front;
+        let shown = all.len().min(FRONT_SHOWN);
+        let spaced = (0..shown).map(|i| i * (all.len() - 1) / (shown - 1).max(1));
+        for picked in spaced.map(|at| &all[at]) {
+            let values = picked
+                .predictions
+                .iter()
+                .map(|(_, p)| significant(p.value, 4));
+            table.row([self.written(picked)].into_iter().chain(values));
+        }
+        table
+    }
+
+    fn suggested(&self) -> Table {
+        let mut table = Table::new([
+            Column::words("configuration"),
+            Column::decimals("expected improvement"),
+            Column::amounts("takes"),
+            Column::decimals("keeps limits"),
+        ]);
+        for suggestion in &self.answer.suggestions {
+            let settings = self
+                .answer
+                .setup
+                .table
+                .runs
+                .factors()
+                .settings(&suggestion.configuration);
+            table.row([
+                written(&settings),
+                significant(suggestion.improvement, 3),
+                suggestion.seconds.map_or("–".to_owned(), duration),
+                format!("{:.3}", suggestion.feasible),
+            ]);
+        }
+        table
+    }
+}
+
+/// What a reader must know of a promise by a weak predictor, wherever it is shown.
+pub(crate) fn weak_predictor(weak: &WeakPredictor) -> String {
+    format!(
+        "for trials it has not seen, the predictor of `{}` explains {} of what differs between \
+         runs. The interval and the probability account for that; which configuration is best is \
+         much less certain. Replicate the pick before relying on it.",
+        weak.response,
+        percent(weak.explained)
+    )
+}
+
+/// Where the configuration lies outside what was run, one line for each way.
+fn extrapolated(picked: &Picked, width: usize) -> String {
+    let mut ways: Vec<String> = Vec::new();
+    for (_, prediction) in &picked.predictions {
+        let way = outside(&prediction.outside);
+        if !way.is_empty() && !ways.contains(&way) {
+            ways.push(way);
+        }
+    }
+    let lines = ways.iter().map(|way| paragraph("note: ", way, width));
+    lines.collect()
+}

@@ -12,7 +12,6 @@ mod records;
 mod screen;
 mod signals;
 mod study_file;
-mod tui;
 
 use clap::Parser;
 use std::ffi::OsString;

@@ -5,19 +5,28 @@ use crate::args::Format;
 use crate::failure::Failure;
 use crate::output;
 use crate::screen::{Screen, To};
-use crate::tui::{self, Title, View};
 use anyhow::Context;
 use paceline_engine::{RunClock, Stdin, Tee};
 use paceline_report::text::Style;
 use paceline_runner::{Interrupt, Observer};
+#[cfg(feature = "tui")]
+use paceline_tui::View;
 use std::io::{IsTerminal, stderr, stdout};
 use std::sync::Arc;
+
+/// What is known of a run before it starts.
+pub(super) struct Title {
+    pub(super) name: String,
+    pub(super) command: String,
+    pub(super) cpus: u32,
+}
 
 /// One of the two, while the run lasts.
 pub(super) enum Front {
     /// The command's output as it is.
     Plain(Screen, Box<dyn Observer>),
     /// The view of `--tui`.
+    #[cfg(feature = "tui")]
     Full(View),
 }
 
@@ -29,22 +38,35 @@ impl Front {
     }
 
     /// The whole screen.
+    #[cfg(feature = "tui")]
     pub(super) fn full(
         title: Title,
         clock: RunClock,
         interrupt: Arc<Interrupt>,
     ) -> Result<Self, Failure> {
         let colour = output::stderr_page().style == Style::Ansi;
+        let title = paceline_tui::Title {
+            name: title.name,
+            command: title.command,
+            cpus: title.cpus,
+        };
         View::open(title, clock, interrupt, colour)
             .map(Self::Full)
             .context("cannot take the terminal over")
             .map_err(Failure::world)
     }
 
+    /// The whole screen, which [`check_terminal`] has refused already.
+    #[cfg(not(feature = "tui"))]
+    pub(super) fn full(_: Title, _: RunClock, _: Arc<Interrupt>) -> Result<Self, Failure> {
+        Err(not_built())
+    }
+
     /// Where the command reads from. Keys belong to the view.
     pub(super) fn stdin(&self) -> Stdin {
         match self {
             Self::Plain(..) => Stdin::Inherit,
+            #[cfg(feature = "tui")]
             Self::Full(_) => Stdin::Null,
         }
     }
@@ -60,9 +82,10 @@ impl Front {
                 };
                 (Tee(screen.writer(out)), Tee(screen.writer(To::Err)))
             }
+            #[cfg(feature = "tui")]
             Self::Full(view) => (
-                Tee(view.writer(tui::Stream::Out)),
-                Tee(view.writer(tui::Stream::Err)),
+                Tee(view.writer(paceline_tui::Stream::Out)),
+                Tee(view.writer(paceline_tui::Stream::Err)),
             ),
         }
     }
@@ -70,6 +93,7 @@ impl Front {
     pub(super) fn observer(&mut self) -> &mut dyn Observer {
         match self {
             Self::Plain(_, status) => status.as_mut(),
+            #[cfg(feature = "tui")]
             Self::Full(view) => view,
         }
     }
@@ -78,6 +102,7 @@ impl Front {
     pub(super) fn close(self) {
         match self {
             Self::Plain(screen, _) => screen.close(),
+            #[cfg(feature = "tui")]
             Self::Full(view) => drop(view),
         }
     }
@@ -85,6 +110,9 @@ impl Front {
 
 /// Says why there is nothing to show a full screen on, before anything starts.
 pub(super) fn check_terminal(format: Format) -> Result<(), Failure> {
+    if cfg!(not(feature = "tui")) {
+        return Err(not_built());
+    }
     let missing = if !stderr().is_terminal() {
         "stderr"
     } else if format == Format::Text && !stdout().is_terminal() {
@@ -96,4 +124,9 @@ pub(super) fn check_terminal(format: Format) -> Result<(), Failure> {
         "--tui needs a terminal, and {missing} is none"
     ))
     .hint("leave --tui out; the command's output is then passed on as it is"))
+}
+
+fn not_built() -> Failure {
+    Failure::user(anyhow::anyhow!("this build of Paceline has no --tui"))
+        .hint("build it with the feature `tui`, which is on by default")
 }

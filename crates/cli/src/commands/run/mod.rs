@@ -11,9 +11,8 @@ use crate::output;
 use crate::quantity::{self, Cpus};
 use crate::records::RUNS;
 use crate::screen::Screen;
-use crate::tui::Title;
 use crate::{context, signals};
-use front::Front;
+use front::{Front, Title};
 use paceline_engine::{
     Command, Launch, Leftovers, LocalEngine, RunClock, StartError, find_program,
 };

@@ -3,7 +3,7 @@
 //! The command's output and the resources are always there; processes and
 //! metrics need a screen of fifteen lines.
 
-use crate::tui::state::State;
+use crate::state::State;
 use ratatui::layout::Rect;
 
 /// From this height on, sparklines have two rows each.

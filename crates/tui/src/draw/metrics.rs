@@ -1,8 +1,8 @@
 //! What the command reports, with a small trend.
 
 use super::{heading, left, put, right, spark, styled};
-use crate::tui::draw::Palette;
-use crate::tui::state::State;
+use crate::draw::Palette;
+use crate::state::State;
 use paceline_report::number::significant;
 use paceline_report::text::{columns, printable};
 use ratatui::buffer::Buffer;

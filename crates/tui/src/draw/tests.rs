@@ -1,9 +1,9 @@
 //! What people see, at three sizes.
 
 use super::{Palette, draw};
-use crate::tui::input::Action;
-use crate::tui::log::Stream;
-use crate::tui::state::{State, Title};
+use crate::input::Action;
+use crate::log::Stream;
+use crate::state::{State, Title};
 use paceline_model::{
     Event, EventKind, Measure, Micros, PartKind, PartMeasure, PartReading, Sample, WorkerId,
 };

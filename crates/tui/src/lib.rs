@@ -1,8 +1,11 @@
 //! `paceline run --tui`: the whole screen for one run.
 //!
-//! The run feeds a [`State`]: samples, events and output as they come. A thread
+//! The run feeds a state: samples, events and output as they come. A thread
 //! of its own draws that state and reads keys, so that a slow terminal never
 //! holds the record up. Drawing is a pure function of the state.
+//!
+//! This crate deliberately records nothing and decides nothing about the run: what
+//! is seen here is in the record, whether anybody watches or not.
 
 mod draw;
 mod escapes;
@@ -12,8 +15,8 @@ mod log;
 mod state;
 mod surface;
 
-pub(crate) use log::Stream;
-pub(crate) use state::Title;
+pub use log::Stream;
+pub use state::Title;
 
 use draw::{Palette, draw};
 use input::{Action, action};
@@ -35,7 +38,7 @@ use surface::Surface;
 const TICK: Duration = Duration::from_millis(100);
 
 /// A live view of a run. Dropping it gives the terminal back.
-pub(crate) struct View {
+pub struct View {
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
 }
@@ -51,7 +54,10 @@ struct Shared {
 impl View {
     /// Takes the terminal over and shows the run. Keys that end the command go
     /// to `interrupt`, as a signal would.
-    pub(crate) fn open(
+    ///
+    /// # Errors
+    /// If the terminal cannot be taken over.
+    pub fn open(
         title: Title,
         clock: RunClock,
         interrupt: Arc<Interrupt>,
@@ -80,7 +86,8 @@ impl View {
     }
 
     /// A writer for a command's output.
-    pub(crate) fn writer(&self, stream: Stream) -> Box<dyn Write + Send> {
+    #[must_use]
+    pub fn writer(&self, stream: Stream) -> Box<dyn Write + Send> {
         Box::new(Passage {
             shared: Arc::clone(&self.shared),
             stream,

@@ -14,13 +14,13 @@ const MOST_METRICS: usize = 64;
 
 /// What is known of a run before it starts.
 #[derive(Debug, Clone)]
-pub(crate) struct Title {
+pub struct Title {
     /// What the run is called.
-    pub(crate) name: String,
+    pub name: String,
     /// The command as it was typed.
-    pub(crate) command: String,
+    pub command: String,
     /// The logical CPUs of the machine.
-    pub(crate) cpus: u32,
+    pub cpus: u32,
 }
 
 /// The whole picture.

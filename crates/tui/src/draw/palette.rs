@@ -4,7 +4,7 @@ use ratatui::style::{Color, Modifier, Style};
 
 /// How each kind of text looks.
 #[derive(Debug, Clone, Copy)]
-pub(in crate::tui) struct Palette {
+pub(crate) struct Palette {
     /// Headings and keys.
     pub(super) strong: Style,
     /// Labels and rules.
@@ -22,7 +22,7 @@ pub(in crate::tui) struct Palette {
 impl Palette {
     /// The terminal's own sixteen colours, so that it fits the user's theme;
     /// without `colour`, bold and dim alone.
-    pub(in crate::tui) fn new(colour: bool) -> Self {
+    pub(crate) fn new(colour: bool) -> Self {
         let tint = |color, plain: Modifier| match colour {
             true => Style::new().fg(color),
             false => Style::new().add_modifier(plain),

@@ -1,8 +1,8 @@
 //! The run's processes, the largest first.
 
 use super::{heading, left, put, right, styled};
-use crate::tui::draw::Palette;
-use crate::tui::state::{Process, State};
+use crate::draw::Palette;
+use crate::state::{Process, State};
 use paceline_report::number::{ABSENT, bytes, rate};
 use paceline_report::text::printable;
 use ratatui::buffer::Buffer;

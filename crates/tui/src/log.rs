@@ -11,7 +11,7 @@ const MOST_BYTES: usize = 4096;
 
 /// One of the two streams a command prints on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Stream {
+pub enum Stream {
     /// Standard output.
     Out,
     /// Standard error.

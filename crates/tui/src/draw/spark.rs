@@ -1,6 +1,6 @@
 //! Sparklines that tell a zero from a gap.
 
-use crate::tui::history::History;
+use crate::history::History;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;

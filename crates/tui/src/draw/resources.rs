@@ -1,9 +1,9 @@
 //! One row per resource: what is used now, its recent past, its peak.
 
 use super::{left, put, right, spark, styled};
-use crate::tui::draw::Palette;
-use crate::tui::history::History;
-use crate::tui::state::{Resources, State};
+use crate::draw::Palette;
+use crate::history::History;
+use crate::state::{Resources, State};
 use paceline_report::number::{ABSENT, bytes, rate, significant};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;

@@ -1,9 +1,9 @@
 //! The last lines of the command's output.
 
 use super::{heading, put, styled};
-use crate::tui::draw::Palette;
-use crate::tui::log::{Line as Printed, Stream};
-use crate::tui::state::State;
+use crate::draw::Palette;
+use crate::log::{Line as Printed, Stream};
+use crate::state::State;
 use paceline_report::text::truncate;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;

@@ -1,11 +1,10 @@
 //! The study file that a command names, read and checked.
 
 use crate::failure::Failure;
-use anyhow::{Context, anyhow};
+use anyhow::anyhow;
+use paceline_files::ReadError;
 use paceline_runner::study::PlanStudyError;
 use paceline_study::{Capabilities, Problem, Problems, RawStudy, Study};
-use std::fs::File;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 
 /// The file's name within a study's directory.
@@ -45,24 +44,10 @@ pub fn file_of(path: &Path) -> PathBuf {
 }
 
 fn read(path: &Path) -> Result<String, Failure> {
-    let shown = path.display();
-    let mut bytes = Vec::new();
-    File::open(path)
-        .and_then(|file| file.take(MAX_BYTES + 1).read_to_end(&mut bytes))
-        .with_context(|| format!("cannot read `{shown}`"))
-        .map_err(Failure::user)?;
-    if bytes.len() as u64 > MAX_BYTES {
-        return Err(
-            Failure::user(anyhow!("`{shown}` has more than {} MiB", MAX_BYTES >> 20))
-                .hint("a study file is a few lines of TOML; is this the right file?"),
-        );
-    }
-    String::from_utf8(bytes).map_err(|error| {
-        let line = 1 + error.as_bytes()[..error.utf8_error().valid_up_to()]
-            .iter()
-            .filter(|byte| **byte == b'\n')
-            .count();
-        Failure::user(anyhow!("{shown}:{line}: this is not UTF-8 text"))
+    paceline_files::read_text(path, MAX_BYTES).map_err(|error| match error {
+        ReadError::TooLarge { .. } | ReadError::Kind { .. } => Failure::user(error)
+            .hint("a study file is a few lines of TOML; is this the right file?"),
+        error => Failure::user(error),
     })
 }
 

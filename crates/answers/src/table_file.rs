@@ -1,9 +1,10 @@
 //! Reading the table of an analysis: a CSV file, or a study's own table.
 
 use crate::failure::Failure;
+use paceline_files::{Input, ReadError};
 use paceline_stats::table::{BuildTableError, Table};
 use std::fs::File;
-use std::io;
+use std::io::{self, Cursor, Read};
 use std::path::{Path, PathBuf};
 
 /// The table of a study, one row per run.
@@ -14,6 +15,9 @@ const STUDY_FILE: &str = "study.toml";
 const OUTCOME: &str = "outcome";
 /// How a run ended that counts.
 const DONE: &str = "done";
+
+/// The most bytes of a table: it is held in memory, about four times over.
+const MAX_BYTES: u64 = 2 << 30;
 
 /// A table with what a reader must know of its file.
 #[derive(Debug)]
@@ -45,6 +49,9 @@ pub enum ReadTableError {
         /// What the system says.
         source: io::Error,
     },
+    /// No file, or no table's size.
+    #[error(transparent)]
+    Refused(ReadError),
     /// Not a single byte of header.
     #[error("`{}` is empty", .0.display())]
     Empty(PathBuf),
@@ -175,6 +182,9 @@ impl TableFile {
     /// Quoted cells may span lines and runs may be left out, so the file is read
     /// again up to the row; this happens only on the way to an error.
     pub fn line_of(&self, row: usize) -> Option<u64> {
+        if !self.path.is_file() {
+            return None; // What came through a pipe is gone.
+        }
         let mut rows = Rows::open(&self.path).ok()?;
         for _ in 0..row {
             rows.next().ok()??;
@@ -204,9 +214,25 @@ fn repeated<'a>(names: &[&'a str]) -> Option<&'a str> {
     names.iter().copied().find(|name| !seen.insert(*name))
 }
 
+/// Where rows come from.
+enum Source {
+    File(File),
+    /// What came through a pipe.
+    Memory(Cursor<Vec<u8>>),
+}
+
+impl Read for Source {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Self::File(file) => file.read(buffer),
+            Self::Memory(bytes) => bytes.read(buffer),
+        }
+    }
+}
+
 /// The rows of a file that count, one at a time.
 struct Rows {
-    reader: csv::Reader<File>,
+    reader: csv::Reader<Source>,
     path: PathBuf,
     names: Vec<String>,
     /// The outcome's column, in the table of a study.
@@ -223,7 +249,12 @@ impl Rows {
             path: path.to_owned(),
             source,
         };
-        let file = File::open(path).map_err(unreadable)?;
+        let file = match paceline_files::open(path, MAX_BYTES) {
+            Ok(Input::Regular(file)) => Source::File(file),
+            Ok(Input::Stream(bytes)) => Source::Memory(Cursor::new(bytes)),
+            Err(ReadError::Io { source, .. }) => return Err(unreadable(source)),
+            Err(error) => return Err(ReadTableError::Refused(error)),
+        };
         let mut rows = Self {
             reader: csv::ReaderBuilder::new()
                 .has_headers(false)

@@ -6,6 +6,7 @@ mod commands;
 mod context;
 mod exit;
 mod failure;
+mod out_file;
 mod output;
 mod quantity;
 mod records;

@@ -1,6 +1,5 @@
 //! Where bytes come from: a file or the binary itself, unpacked if need be.
 
-use std::fs::File;
 use std::io::{self, BufReader, Read};
 use std::path::{Path, PathBuf};
 
@@ -24,10 +23,10 @@ impl<'a> Source<'a> {
             path: path.to_path_buf(),
             source,
         };
-        let file = File::open(path).map_err(failed)?;
-        if file.metadata().map_err(failed)?.is_dir() {
-            return Err(failed(io::ErrorKind::IsADirectory.into()));
-        }
+        // A data set is read more than once and may be any size, so it must be
+        // a file: a pipe or a device would have no end or no second time.
+        let file = paceline_files::open_regular(path, u64::MAX)
+            .map_err(|error| failed(error.into_io()))?;
         Self::unpacking(path.to_path_buf(), file).map_err(failed)
     }
 

@@ -14,7 +14,6 @@ use crate::table::{
 use crate::wal::{Codec, Cut, EventCodec, SampleCodec, WalReader};
 use indexmap::IndexMap;
 use paceline_model::{Micros, NodeName};
-use std::fs;
 use std::path::Path;
 
 /// Closes the record in `dir`. The caller holds the lock and has stopped
@@ -29,7 +28,7 @@ pub(crate) fn close(
 ) -> Result<Manifest, WriteRecordError> {
     let logs = join_logs(dir, manifest.start.log_limit)?;
     let samples_dir = dir.join(layout::SAMPLES);
-    fs::create_dir_all(&samples_dir).at(&samples_dir)?;
+    paceline_files::create_directory(&samples_dir).at(&samples_dir)?;
 
     let mut last = Micros::ZERO;
     let mut notices = Vec::new();
@@ -66,9 +65,9 @@ pub(crate) fn close(
 /// Removes what only a living record needs. A reader that finds a manifest
 /// looks at none of it, so a failure costs only space.
 pub(crate) fn remove_leftovers(dir: &Path) {
-    let _ = fs::remove_dir_all(dir.join(layout::LIVE));
-    let _ = fs::remove_file(dir.join(layout::START));
-    let _ = fs::remove_file(dir.join(layout::LOCK));
+    let _ = paceline_files::remove_directory(&dir.join(layout::LIVE));
+    let _ = paceline_files::remove_file(&dir.join(layout::START));
+    let _ = paceline_files::remove_file(&dir.join(layout::LOCK));
 }
 
 /// The nodes that have a log of samples.
@@ -211,11 +210,11 @@ fn for_each<C: Codec>(
 /// and then gives them their names.
 fn commit(
     dir: &Path,
-    tables: Vec<(String, WrittenTable)>,
+    mut tables: Vec<(String, WrittenTable)>,
 ) -> Result<IndexMap<String, FileJson>, WriteRecordError> {
     std::thread::scope(|scope| {
         let syncs: Vec<_> = tables
-            .iter()
+            .iter_mut()
             .map(|(_, table)| scope.spawn(|| table.sync()))
             .collect();
         syncs

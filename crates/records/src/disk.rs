@@ -1,6 +1,6 @@
 //! Files that are either whole or absent.
 
-use std::fs::{self, File};
+use paceline_files::AtomicFile;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -94,47 +94,15 @@ impl<T> At<T> for io::Result<T> {
     }
 }
 
-/// A file under construction. Until [`Staged::commit`] it has a hidden name
-/// that no reader trusts; if it is dropped before, it is removed.
-pub(crate) struct Staged {
-    target: PathBuf,
-    staging: PathBuf,
-    committed: bool,
-}
-
-impl Staged {
-    /// Starts the file that will be `target`.
-    pub(crate) fn create(target: &Path) -> Result<(Self, File), WriteRecordError> {
-        let name = target
-            .file_name()
-            .expect("a staged file is named by its caller");
-        let mut hidden = std::ffi::OsString::from(".");
-        hidden.push(name);
-        hidden.push(".tmp");
-        let staging = target.with_file_name(hidden);
-        let file = File::create(&staging).at(&staging)?;
-        let staged = Self {
-            target: target.to_owned(),
-            staging,
-            committed: false,
-        };
-        Ok((staged, file))
-    }
-
-    /// Gives the file its name. The caller has synced its content, and syncs
-    /// the directory.
-    pub(crate) fn commit(mut self) -> Result<(), WriteRecordError> {
-        fs::rename(&self.staging, &self.target).at(&self.target)?;
-        self.committed = true;
-        Ok(())
-    }
-}
-
-impl Drop for Staged {
-    fn drop(&mut self) {
-        if !self.committed {
-            // The name alone keeps readers away, so a failure here costs only space.
-            let _ = fs::remove_file(&self.staging);
+impl From<paceline_files::WriteError> for WriteRecordError {
+    fn from(error: paceline_files::WriteError) -> Self {
+        match error {
+            paceline_files::WriteError::NoSpace { path, source } => Self::DiskFull { path, source },
+            paceline_files::WriteError::Io { path, source } => Self::Io { path, source },
+            paceline_files::WriteError::Directory { path } => Self::Io {
+                path,
+                source: io::ErrorKind::IsADirectory.into(),
+            },
         }
     }
 }
@@ -145,45 +113,26 @@ impl Drop for Staged {
 /// # Errors
 /// If it cannot be written.
 pub fn write_file(target: &Path, content: &[u8]) -> Result<(), WriteRecordError> {
-    // The parent of a bare name is the empty path, which no system call takes.
-    let here = Path::new(".").join(target);
-    let target = match target.parent() {
-        Some(dir) if dir.as_os_str().is_empty() => here.as_path(),
-        _ => target,
-    };
-    if let Some(dir) = target.parent() {
-        fs::create_dir_all(dir).at(dir)?;
-    }
-    write_whole(target, content)
+    Ok(paceline_files::write(target, content)?)
 }
 
-/// Writes `target` so that after a power loss it is either absent or whole.
+/// Writes a file of a record, for its owner alone, so that after a power loss it
+/// is either absent or whole.
 pub(crate) fn write_whole(target: &Path, content: &[u8]) -> Result<(), WriteRecordError> {
-    let (staged, mut file) = Staged::create(target)?;
+    let mut file = AtomicFile::create_private(target)?;
     file.write_all(content).at(target)?;
-    file.sync_all().at(target)?;
-    staged.commit()?;
-    sync_dir(target.parent().expect("a file is in a directory"))
+    Ok(file.commit()?)
 }
 
 /// Makes renames and removals in `dir` last.
 pub(crate) fn sync_dir(dir: &Path) -> Result<(), WriteRecordError> {
-    File::open(dir).and_then(|dir| dir.sync_all()).at(dir)
+    paceline_files::sync_directory(dir).at(dir)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn an_abandoned_file_leaves_nothing_behind() {
-        let dir = tempfile::tempdir().unwrap();
-        let target = dir.path().join("manifest.json");
-        let (staged, mut file) = Staged::create(&target).unwrap();
-        file.write_all(b"half").unwrap();
-        drop(staged);
-        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
-    }
+    use std::fs::File;
 
     #[test]
     fn a_full_disk_is_told_apart_and_names_the_file() {

@@ -3,7 +3,6 @@
 use crate::disk::{At, WriteRecordError};
 use crate::run::{ReadTableError, Run};
 use crate::table::{Chunk, CsvWriter, EventRows, IterationRows, PartRows, SampleRows};
-use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Why a record could not be exported.
@@ -25,7 +24,7 @@ pub enum ExportError {
 /// # Errors
 /// If a table cannot be read or a file cannot be written.
 pub fn export_csv(run: &Run, dir: &Path) -> Result<Vec<PathBuf>, ExportError> {
-    fs::create_dir_all(dir).at(dir)?;
+    paceline_files::create_directory(dir).at(dir)?;
     let started = run.manifest().start.started;
     let mut files = Vec::new();
     for node in run.nodes()? {

@@ -10,10 +10,11 @@
 
 use crate::disk::{At, WriteRecordError, sync_dir};
 use crate::lock::{LockError, WriterLock, is_held};
+use paceline_files::AppendFile;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Write};
+use std::io::{self, BufRead, BufReader};
 use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
 
@@ -86,15 +87,15 @@ pub struct Replay<T> {
 /// # Errors
 /// If it cannot be read, or is damaged other than by a crash.
 pub fn replay<T: DeserializeOwned>(path: &Path) -> Result<Replay<T>, ReadJournalError> {
-    match File::open(path) {
+    match paceline_files::open_regular(path, u64::MAX) {
         Ok(file) => read(path, &file).map(|(replay, _)| replay),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Replay {
+        Err(error) if error.is_absent() => Ok(Replay {
             entries: Vec::new(),
             cut_bytes: 0,
         }),
-        Err(source) => Err(ReadJournalError::Io {
+        Err(error) => Err(ReadJournalError::Io {
             path: path.to_owned(),
-            source,
+            source: error.into_io(),
         }),
     }
 }
@@ -115,8 +116,7 @@ pub fn is_live(path: &Path) -> Result<bool, ReadJournalError> {
 #[derive(Debug)]
 pub struct Journal<T> {
     path: PathBuf,
-    file: File,
-    good_bytes: u64,
+    file: AppendFile,
     /// Set when a failed write could not be undone.
     torn: bool,
     line: Vec<u8>,
@@ -141,15 +141,11 @@ impl<T: Serialize + DeserializeOwned> Journal<T> {
             }
             Err(LockError::Io(error)) => return Err(WriteRecordError::io(path, error).into()),
         };
-        let file = File::options()
-            .read(true)
-            .append(true)
-            .open(path)
-            .at(path)?;
-        let (replay, good_bytes) = read(path, &file)?;
+        let mut file = AppendFile::resume(path).at(path)?;
+        let (replay, good_bytes) = read(path, file.file())?;
         if replay.cut_bytes > 0 {
-            file.set_len(good_bytes).at(path)?;
-            file.sync_all().at(path)?;
+            file.truncate(good_bytes).at(path)?;
+            file.sync().at(path)?;
         }
         if !existed {
             let dir = path.parent().filter(|dir| *dir != Path::new(""));
@@ -158,7 +154,6 @@ impl<T: Serialize + DeserializeOwned> Journal<T> {
         let journal = Self {
             path: path.to_owned(),
             file,
-            good_bytes,
             torn: false,
             line: Vec::new(),
             entries: PhantomData,
@@ -191,12 +186,11 @@ impl<T: Serialize + DeserializeOwned> Journal<T> {
         self.line[PREFIX.len()..PREFIX.len() + 8].copy_from_slice(checksum.as_bytes());
         self.line.extend_from_slice(SUFFIX.as_bytes());
         self.line.push(b'\n');
-        if let Err(error) = self.file.write_all(&self.line) {
+        if let Err(error) = self.file.append(&self.line) {
             // A full disk may have taken a part of the line.
-            self.torn = self.file.set_len(self.good_bytes).is_err();
+            self.torn = self.file.truncate(self.file.length()).is_err();
             return Err(WriteRecordError::io(&self.path, error));
         }
-        self.good_bytes += self.line.len() as u64;
         Ok(())
     }
 
@@ -205,7 +199,7 @@ impl<T: Serialize + DeserializeOwned> Journal<T> {
     /// # Errors
     /// If the disk refuses it.
     pub fn sync(&self) -> Result<(), WriteRecordError> {
-        self.file.sync_data().at(&self.path)
+        self.file.sync().at(&self.path)
     }
 }
 

@@ -9,10 +9,11 @@ use crate::WriteRecordError;
 use crate::disk::At;
 use crate::layout;
 use crate::manifest::{LogLimit, LogSummary, Stream};
+use paceline_files::AppendFile;
 use paceline_model::WorkerId;
 use std::collections::{BTreeMap, VecDeque};
 use std::fs::{self, File};
-use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -30,11 +31,7 @@ impl LogWriter {
         limit: LogLimit,
     ) -> Result<Self, WriteRecordError> {
         let path = layout::log_file(dir, worker, stream);
-        let head = File::options()
-            .append(true)
-            .create_new(true)
-            .open(&path)
-            .at(&path)?;
+        let head = AppendFile::create(&path).at(&path)?;
         let log = OpenLog {
             dir: dir.to_owned(),
             id: (worker, stream),
@@ -80,12 +77,12 @@ struct OpenLog {
     id: (WorkerId, Stream),
     limit: LogLimit,
     path: PathBuf,
-    head: File,
+    head: AppendFile,
     /// Bytes of the stream so far.
     written: u64,
     /// Complete and current segments by their first byte's offset.
     segments: VecDeque<(u64, PathBuf)>,
-    current: Option<File>,
+    current: Option<AppendFile>,
     closed: bool,
 }
 
@@ -104,7 +101,7 @@ impl OpenLog {
         let room = self.limit.head_bytes.saturating_sub(self.written);
         if room > 0 {
             let (now, later) = split(bytes, room);
-            self.head.write_all(now).at(&self.path)?;
+            self.head.append(now).at(&self.path)?;
             self.written += now.len() as u64;
             bytes = later;
         }
@@ -115,7 +112,7 @@ impl OpenLog {
             self.current
                 .as_mut()
                 .expect("segment_room opened one")
-                .write_all(now)
+                .append(now)
                 .at(path)?;
             self.written += now.len() as u64;
             bytes = later;
@@ -133,12 +130,7 @@ impl OpenLog {
         }
         let (worker, stream) = self.id;
         let path = layout::log_segment(&self.dir, worker, stream, self.written);
-        let file = File::options()
-            .append(true)
-            .create_new(true)
-            .open(&path)
-            .at(&path)?;
-        self.current = Some(file);
+        self.current = Some(AppendFile::create(&path).at(&path)?);
         self.segments.push_back((self.written, path));
         // The oldest segment goes once those behind it hold the whole tail.
         while let Some((second, _)) = self.segments.get(1) {
@@ -146,7 +138,7 @@ impl OpenLog {
                 break;
             }
             let (_, oldest) = self.segments.pop_front().expect("there are two");
-            fs::remove_file(&oldest).at(&oldest)?;
+            paceline_files::remove_file(&oldest).at(&oldest)?;
         }
         Ok(self.segment_bytes())
     }
@@ -293,19 +285,31 @@ pub(crate) fn join_logs(dir: &Path, limit: LogLimit) -> Result<Vec<LogSummary>, 
         .map_err(|ScanError { path, source }| WriteRecordError::io(&path, source))?;
     for log in &logs {
         let path = &log.path;
-        let mut file = File::options().append(true).open(path).at(path)?;
+        let mut file = AppendFile::resume(path).at(path)?;
         if !log.tail.is_empty() {
-            file.set_len(log.head_bytes).at(path)?;
-            file.write_all(gap_line(&log.summary).as_bytes()).at(path)?;
+            file.truncate(log.head_bytes).at(path)?;
+            file.append(gap_line(&log.summary).as_bytes()).at(path)?;
             for (piece, skip) in &log.tail {
                 let mut piece_file = File::open(piece).at(piece)?;
                 piece_file.seek(SeekFrom::Start(*skip)).at(piece)?;
-                io::copy(&mut piece_file, &mut file).at(path)?;
+                copy(&mut piece_file, &mut file).at(path)?;
             }
         }
-        file.sync_data().at(path)?;
+        file.sync().at(path)?;
     }
     Ok(logs.into_iter().map(|log| log.summary).collect())
+}
+
+fn copy(from: &mut impl Read, to: &mut AppendFile) -> io::Result<()> {
+    let mut piece = vec![0; 64 << 10];
+    loop {
+        match from.read(&mut piece) {
+            Ok(0) => return Ok(()),
+            Ok(length) => to.append(&piece[..length])?,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
 }
 
 fn gap_line(summary: &LogSummary) -> String {

@@ -3,9 +3,8 @@
 //! What was written survives the end of the process without it; this is for the
 //! machine's. The measuring thread never waits for a disk.
 
-use std::fs::File;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -26,7 +25,7 @@ struct Shared {
 
 #[derive(Default)]
 struct State {
-    files: Vec<(PathBuf, Arc<File>)>,
+    files: Vec<Arc<paceline_files::Syncer>>,
     failure: Option<(PathBuf, io::Error)>,
     stopped: bool,
 }
@@ -47,11 +46,8 @@ impl Syncer {
         })
     }
 
-    pub(crate) fn add(&self, path: &Path, file: &Arc<File>) {
-        self.shared
-            .lock()
-            .files
-            .push((path.to_owned(), Arc::clone(file)));
+    pub(crate) fn add(&self, file: paceline_files::Syncer) {
+        self.shared.lock().files.push(Arc::new(file));
     }
 
     /// The first failure since it was last asked for.
@@ -90,9 +86,10 @@ impl Shared {
             let files = state.files.clone();
             // The writer asks for failures at every sample: it must not wait for the disk.
             drop(state);
-            let failure = files
-                .into_iter()
-                .find_map(|(path, file)| file.sync_data().err().map(|error| (path, error)));
+            let failure = files.into_iter().find_map(|file| {
+                let error = file.sync().err()?;
+                Some((file.path().to_owned(), error))
+            });
             state = self.lock();
             if state.failure.is_none() {
                 state.failure = failure;

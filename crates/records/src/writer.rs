@@ -95,7 +95,7 @@ impl RunWriter {
         let syncer = Syncer::start().at(dir)?;
         let events_path = layout::events_wal(dir);
         let events = WalWriter::create(&events_path)?;
-        syncer.add(&events_path, events.file());
+        syncer.add(events.syncer().at(&events_path)?);
         let nodes: Vec<NodeName> = manifest
             .start
             .machines
@@ -205,7 +205,7 @@ impl RunWriter {
         }
         let path = layout::samples_wal(&self.dir, &node);
         let samples = WalWriter::create(&path)?;
-        self.syncer.add(&path, samples.file());
+        self.syncer.add(samples.syncer().at(&path)?);
         self.nodes.push(NodeLog {
             node: node.into_owned(),
             samples,
@@ -227,22 +227,22 @@ impl RunWriter {
 fn furnish_new(dir: &Path, manifest: &Manifest) -> Result<WriterLock, CreateRunError> {
     let Some(name) = dir.file_name() else {
         // `..` of something absent: no name to build the directory under.
-        fs::create_dir_all(dir).at(dir)?;
+        paceline_files::create_directory(dir).at(dir)?;
         return furnish_existing(dir, manifest);
     };
     let parent = match dir.parent() {
         Some(parent) if parent != Path::new("") => parent,
         _ => Path::new("."),
     };
-    fs::create_dir_all(parent).at(parent)?;
+    paceline_files::create_directory(parent).at(parent)?;
     let mut hidden = std::ffi::OsString::from(".");
     hidden.push(name);
     hidden.push(format!(".{}.new", std::process::id()));
     let staging = parent.join(hidden);
-    fs::create_dir(&staging).at(&staging)?;
+    paceline_files::create_private_directory(&staging).at(&staging)?;
     let furnished = furnish(&staging, manifest).and_then(|lock| {
         // Replaces an empty directory that appeared meanwhile, and no other.
-        match fs::rename(&staging, dir) {
+        match paceline_files::rename(&staging, dir) {
             Ok(()) => Ok(lock),
             Err(error) if is_occupied(&error) => Err(refuse(dir)),
             Err(error) => Err(WriteRecordError::io(dir, error).into()),
@@ -255,7 +255,7 @@ fn furnish_new(dir: &Path, manifest: &Manifest) -> Result<WriterLock, CreateRunE
         }
         Err(error) => {
             // Its hidden name keeps readers away, so a failure here costs only space.
-            let _ = fs::remove_dir_all(&staging);
+            let _ = paceline_files::remove_directory(&staging);
             Err(error)
         }
     }
@@ -283,7 +283,7 @@ fn furnish(dir: &Path, manifest: &Manifest) -> Result<WriterLock, CreateRunError
     }
     for sub in [layout::LIVE, layout::LOG, layout::SAMPLES] {
         let sub = dir.join(sub);
-        fs::create_dir(&sub).at(&sub)?;
+        paceline_files::create_private_directory(&sub).at(&sub)?;
     }
     let json = StartJson::new(&manifest.start, &manifest.written_by);
     let text = crate::json::to_text(&json);

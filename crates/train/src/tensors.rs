@@ -2,7 +2,6 @@
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -80,7 +79,7 @@ pub enum WriteTensorsError {
     Form(#[from] safetensors::SafeTensorError),
     /// The disk refused.
     #[error(transparent)]
-    Disk(#[from] paceline_records::WriteRecordError),
+    Disk(#[from] paceline_files::WriteError),
 }
 
 impl TensorFile {
@@ -90,7 +89,7 @@ impl TensorFile {
         let mut words: HashMap<String, String> = self.words.clone().into_iter().collect();
         words.insert(CHECKSUM.to_owned(), format!("{:08x}", self.checksum()));
         let bytes = safetensors::tensor::serialize(&self.tensors, Some(words))?;
-        paceline_records::write_file(path, &bytes)?;
+        paceline_files::write(path, &bytes)?;
         Ok(())
     }
 
@@ -100,14 +99,9 @@ impl TensorFile {
             path: path.to_owned(),
             source,
         };
-        let size = fs::metadata(path).map_err(io)?.len();
-        if size > LARGEST_FILE {
-            return Err(ReadTensorsError::Damaged {
-                path: path.to_owned(),
-                what: format!("{size} bytes are more than any checkpoint"),
-            });
-        }
-        Self::decode(&fs::read(path).map_err(io)?, path)
+        let bytes = paceline_files::read_regular(path, LARGEST_FILE)
+            .map_err(|error| io(error.into_io()))?;
+        Self::decode(&bytes, path)
     }
 
     fn decode(bytes: &[u8], path: &Path) -> Result<Self, ReadTensorsError> {

@@ -2,8 +2,9 @@
 
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::out_file::OutFile;
 use crate::output::{self, Page};
-use anyhow::{Context, anyhow};
+use anyhow::anyhow;
 use clap::ValueEnum;
 use paceline_answers::table_file::TableFile;
 use paceline_records::study::{Plan, ReadPlanError, StudyDir};
@@ -13,8 +14,6 @@ use paceline_report::text::Style;
 use paceline_stats::analysis::{AnalysisOptions, AnalyzeError, analyze as analysed};
 use paceline_stats::anova::AnovaType;
 use paceline_stats::formula::{Formula, ResolveProblem};
-use std::fs::File;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
 #[derive(Debug, clap::Args)]
@@ -77,7 +76,7 @@ fn kind(text: &str) -> Result<AnovaType, &'static str> {
 
 pub(crate) fn analyze(args: &Args) -> Result<Exit, Failure> {
     // A place that cannot be written to is found before the work, not after.
-    let out = args.out.as_deref().map(Out::create).transpose()?;
+    let out = args.out.as_deref().map(OutFile::create).transpose()?;
     let file = TableFile::read(&args.table)?;
     let response = response(args)?;
     // A study's plan says which columns are its factors and in which order the
@@ -115,7 +114,7 @@ pub(crate) fn analyze(args: &Args) -> Result<Exit, Failure> {
         Format::Html => report.html(),
     };
     match out {
-        Some(out) => out.finish(&text)?,
+        Some(out) => drop(out.finish(&text)?),
         None => output::data(&text)?,
     }
     Ok(Exit::Done)
@@ -185,46 +184,5 @@ fn explain(error: AnalyzeError, file: &TableFile) -> Failure {
         } => Failure::user(anyhow!("{}: `{expression}` is {value}", place(*row)))
             .hint("remove the row, or correct the value"),
         _ => Failure::user(error),
-    }
-}
-
-/// A file that appears under its name only when it is whole.
-struct Out {
-    path: PathBuf,
-    partial: PathBuf,
-    file: File,
-}
-
-impl Out {
-    fn create(path: &Path) -> Result<Self, Failure> {
-        let mut name = path.as_os_str().to_owned();
-        name.push(".part");
-        let partial = PathBuf::from(name);
-        let file = File::create(&partial)
-            .with_context(|| format!("cannot write `{}`", path.display()))
-            .map_err(Failure::world)?;
-        Ok(Self {
-            path: path.to_owned(),
-            partial,
-            file,
-        })
-    }
-
-    fn finish(mut self, text: &str) -> Result<(), Failure> {
-        let written = self
-            .file
-            .write_all(text.as_bytes())
-            .and_then(|()| std::fs::rename(&self.partial, &self.path));
-        written
-            .with_context(|| format!("cannot write `{}`", self.path.display()))
-            .map_err(Failure::world)
-    }
-}
-
-impl Drop for Out {
-    fn drop(&mut self) {
-        // After a success there is no partial file any more; after a failure
-        // nothing of it is worth keeping.
-        let _ = std::fs::remove_file(&self.partial);
     }
 }

@@ -4,7 +4,6 @@
 //! Numbers are in the machine's own byte order, which the header names. Header,
 //! directory and every array carry a checksum (XXH3, 64 bits).
 
-use std::fs::File;
 use std::io::{self, Write};
 use std::sync::Arc;
 
@@ -30,7 +29,7 @@ const DENSE: u64 = 1;
 const SPARSE: u64 = 2;
 const TOKENS: u64 = 3;
 
-pub(super) fn encode(file: &mut File, key: Key, sets: &[DataSet]) -> io::Result<()> {
+pub(super) fn encode(file: &mut impl Write, key: Key, sets: &[DataSet]) -> io::Result<()> {
     let mut plan = Plan::default();
     plan.number(sets.len() as u64);
     for set in sets {

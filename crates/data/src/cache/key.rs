@@ -1,7 +1,7 @@
 //! What determines an entry of the cache.
 
 use std::fmt;
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, Read};
 use std::path::Path;
 use std::time::SystemTime;
@@ -63,7 +63,8 @@ impl KeyBuilder {
     }
 
     fn content(&mut self, path: &Path) -> io::Result<()> {
-        let mut file = File::open(path)?;
+        let mut file = paceline_files::open_regular(path, u64::MAX)
+            .map_err(paceline_files::ReadError::into_io)?;
         let mut buffer = vec![0; BUFFER_BYTES];
         let mut total = 0_u64;
         loop {

@@ -8,12 +8,12 @@
 mod entry;
 mod key;
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
+use paceline_files::{AtomicFile, WriteError};
 use rustix::fs::{Timespec, Timestamps, UTIME_NOW};
 
 use crate::dataset::DataSet;
@@ -60,9 +60,6 @@ pub enum CacheError {
 const EXTENSION: &str = "rows";
 const TEMPORARY: &str = "tmp";
 
-/// Distinguishes the temporary files of one process.
-static NEXT: AtomicU64 = AtomicU64::new(0);
-
 impl Cache {
     /// What a cache may hold unless told otherwise: 16 GiB.
     pub const DEFAULT_LIMIT_BYTES: u64 = 16 << 30;
@@ -93,10 +90,10 @@ impl Cache {
             path: path.clone(),
             source,
         };
-        let file = match File::open(&path) {
+        let file = match paceline_files::open_regular(&path, u64::MAX) {
             Ok(file) => file,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(failed(error)),
+            Err(error) if error.is_absent() => return Ok(None),
+            Err(error) => return Err(failed(error.into_io())),
         };
         let map = Arc::new(Map::open(&file).map_err(failed)?);
         let sets = entry::decode(&map, key).map_err(|what| CacheError::Damaged {
@@ -110,36 +107,29 @@ impl Cache {
     /// Writes an entry and makes room for it.
     pub(crate) fn store(&self, key: Key, sets: &[DataSet]) -> Result<(), CacheError> {
         let path = self.entry(key);
-        self.write(key, &path, sets)
-            .and_then(|()| self.make_room(&path))
-            .map_err(|source| CacheError::Write { path, source })
+        let failed = |source| CacheError::Write {
+            path: path.clone(),
+            source,
+        };
+        self.write(key, &path, sets)?;
+        self.make_room(&path).map_err(failed)
     }
 
-    fn write(&self, key: Key, path: &Path, sets: &[DataSet]) -> io::Result<()> {
-        fs::create_dir_all(&self.directory)?;
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let process = std::process::id();
-        let temporary = self
-            .directory
-            .join(format!("{key}-{process}-{number}.{TEMPORARY}"));
-        let mut file = OpenOptions::new()
-            .write(true)
-            .create_new(true)
-            .open(&temporary)?;
-        // The lock tells a file that is being written from one left behind.
-        let written = file
-            .try_lock()
-            .map_err(io::Error::from)
-            .and_then(|()| entry::encode(&mut file, key, sets))
-            // Not synced: after a power failure the checksums do not hold and
-            // the entry is built again.
-            .and_then(|()| fs::rename(&temporary, path));
-        if written.is_err() {
-            // The first error matters; a file left behind is removed by
-            // whoever makes room next.
-            let _ = fs::remove_file(&temporary);
-        }
-        written
+    fn write(&self, key: Key, path: &Path, sets: &[DataSet]) -> Result<(), CacheError> {
+        let failed = |source| CacheError::Write {
+            path: path.to_owned(),
+            source,
+        };
+        let refused = |error: WriteError| match error {
+            WriteError::NoSpace { source, .. } | WriteError::Io { source, .. } => failed(source),
+            WriteError::Directory { .. } => failed(io::ErrorKind::IsADirectory.into()),
+        };
+        paceline_files::create_directory(&self.directory).map_err(failed)?;
+        let mut file = AtomicFile::create(path).map_err(refused)?;
+        entry::encode(&mut file, key, sets).map_err(failed)?;
+        // Not synced: after a power failure the checksums do not hold and the
+        // entry is built again.
+        file.commit_unsynced().map_err(refused)
     }
 
     /// Removes temporary files that no one writes any more and, beyond the

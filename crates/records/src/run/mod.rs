@@ -17,7 +17,6 @@ use crate::wal::{Codec, EventCodec, SampleCodec, WalError, WalReader};
 use indexmap::IndexMap;
 use paceline_model::{Event, Iteration, Micros, NodeName, Outcome, Sample, WorkerId};
 use serde::de::DeserializeOwned;
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -545,23 +544,19 @@ fn nothing_in(dir: &Path) -> OpenRunError {
     }
 }
 
+/// A plan of a million runs has a tenth of it; what is larger is another file.
+const LARGEST_JSON: u64 = 1 << 30;
+
 /// Reads a file of the record whose version this Paceline knows; nothing if
 /// there is no such file.
 pub(crate) fn read_json<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, OpenRunError> {
-    let text = match fs::read(path) {
+    let text = match paceline_files::read_regular(path, LARGEST_JSON) {
         Ok(text) => text,
-        Err(error)
-            if matches!(
-                error.kind(),
-                io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
-            ) =>
-        {
-            return Ok(None);
-        }
-        Err(source) => {
+        Err(error) if error.is_absent() => return Ok(None),
+        Err(error) => {
             return Err(OpenRunError::Io {
                 path: path.to_owned(),
-                source,
+                source: error.into_io(),
             });
         }
     };

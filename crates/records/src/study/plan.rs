@@ -1,6 +1,6 @@
 //! `plan.json`: what a study will run.
 
-use crate::disk::{WriteRecordError, sync_dir, write_whole};
+use crate::disk::{WriteRecordError, write_file};
 use crate::json::LevelJson;
 use crate::run::{OpenRunError, read_json};
 use paceline_model::{Level, RunId, RunIdError};
@@ -138,8 +138,7 @@ impl Plan {
                 .collect(),
         };
         let text = serde_json::to_vec(&json).expect("a plan has text keys only");
-        write_whole(path, &text)?;
-        sync_dir(path.parent().expect("a plan is in a study's directory"))
+        write_file(path, &text)
     }
 
     /// Reads a plan and checks that it holds together.

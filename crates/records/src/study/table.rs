@@ -81,9 +81,9 @@ impl StudyTable {
     /// # Errors
     /// If it cannot be written.
     pub fn write_parquet(&self, path: &Path) -> Result<(), WriteRecordError> {
-        let mut writer = TableWriter::create(path, self.fields())?;
+        let mut writer = TableWriter::create_shared(path, self.fields())?;
         self.chunks(|chunk| writer.write(chunk))?;
-        let written = writer.finish()?;
+        let mut written = writer.finish()?;
         written.sync()?;
         written.commit()?;
         sync_dir(path.parent().expect("a table is in a study's directory"))

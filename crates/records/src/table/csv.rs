@@ -5,23 +5,21 @@
 
 use super::{Chunk, Column, Field, FieldKind};
 use crate::WallTime;
-use crate::disk::{At, Staged, WriteRecordError, sync_dir};
-use std::fs::File;
+use crate::disk::{At, WriteRecordError};
+use paceline_files::AtomicFile;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 /// Writes one table. Without [`CsvWriter::finish`] no file is left.
 pub(crate) struct CsvWriter {
-    staged: Staged,
     path: PathBuf,
     fields: Vec<Field>,
-    file: BufWriter<File>,
+    file: BufWriter<AtomicFile>,
 }
 
 impl CsvWriter {
     pub(crate) fn create(path: &Path, fields: Vec<Field>) -> Result<Self, WriteRecordError> {
-        let (staged, file) = Staged::create(path)?;
-        let mut file = BufWriter::new(file);
+        let mut file = BufWriter::new(AtomicFile::create(path)?);
         for (i, field) in fields.iter().enumerate() {
             if i > 0 {
                 file.write_all(b",").at(path)?;
@@ -30,7 +28,6 @@ impl CsvWriter {
         }
         file.write_all(b"\r\n").at(path)?;
         Ok(Self {
-            staged,
             path: path.to_owned(),
             fields,
             file,
@@ -58,9 +55,7 @@ impl CsvWriter {
             .into_inner()
             .map_err(io::IntoInnerError::into_error)
             .at(&self.path)?;
-        file.sync_all().at(&self.path)?;
-        self.staged.commit()?;
-        sync_dir(self.path.parent().expect("a file is in a directory"))
+        Ok(file.commit()?)
     }
 }
 

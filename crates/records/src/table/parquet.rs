@@ -1,7 +1,7 @@
 //! Tables in Parquet files, through the `parquet` crate's own column writers.
 
 use super::{Chunk, Column, Field, FieldKind};
-use crate::disk::{At, Staged, WriteRecordError};
+use crate::disk::{At, WriteRecordError};
 use crate::json::FileJson;
 use crate::run::ReadTableError;
 use ::parquet::basic::{Compression, LogicalType, Repetition, TimeUnit, Type as PhysicalType};
@@ -13,6 +13,7 @@ use ::parquet::file::properties::{EnabledStatistics, WriterProperties};
 use ::parquet::file::reader::{FileReader, SerializedFileReader};
 use ::parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
 use ::parquet::schema::types::{Type, TypePtr};
+use paceline_files::AtomicFile;
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
@@ -20,23 +21,29 @@ use std::sync::Arc;
 
 /// Writes one table: chunk after chunk, each a row group.
 pub(crate) struct TableWriter {
-    staged: Staged,
     path: PathBuf,
     fields: Vec<Field>,
-    writer: SerializedFileWriter<Summed<BufWriter<File>>>,
+    writer: SerializedFileWriter<Summed<BufWriter<AtomicFile>>>,
 }
 
 /// A table that is complete and synced but does not have its name yet.
 pub(crate) struct WrittenTable {
-    staged: Staged,
-    path: PathBuf,
-    file: File,
+    file: AtomicFile,
     sum: FileJson,
 }
 
 impl TableWriter {
+    /// Begins a table of a record, for its owner alone.
     pub(crate) fn create(path: &Path, fields: Vec<Field>) -> Result<Self, WriteRecordError> {
-        let (staged, file) = Staged::create(path)?;
+        Self::new(AtomicFile::create_private(path)?, path, fields)
+    }
+
+    /// Begins a table that is made to be passed on.
+    pub(crate) fn create_shared(path: &Path, fields: Vec<Field>) -> Result<Self, WriteRecordError> {
+        Self::new(AtomicFile::create(path)?, path, fields)
+    }
+
+    fn new(file: AtomicFile, path: &Path, fields: Vec<Field>) -> Result<Self, WriteRecordError> {
         let properties = WriterProperties::builder()
             .set_compression(Compression::SNAPPY)
             // Statistics per page double the footer and help only readers that
@@ -49,7 +56,6 @@ impl TableWriter {
         let writer = SerializedFileWriter::new(sink, schema(&fields), Arc::new(properties))
             .map_err(|error| encode_error(path, error))?;
         Ok(Self {
-            staged,
             path: path.to_owned(),
             fields,
             writer,
@@ -96,12 +102,7 @@ impl TableWriter {
 
     /// Ends the table; its content has reached the kernel, not yet the disk.
     pub(crate) fn finish(self) -> Result<WrittenTable, WriteRecordError> {
-        let Self {
-            staged,
-            path,
-            writer,
-            ..
-        } = self;
+        let Self { path, writer, .. } = self;
         let sink = writer
             .into_inner()
             .map_err(|error| encode_error(&path, error))?;
@@ -110,24 +111,19 @@ impl TableWriter {
             .into_inner()
             .map_err(io::IntoInnerError::into_error)
             .at(&path)?;
-        Ok(WrittenTable {
-            staged,
-            path,
-            file,
-            sum,
-        })
+        Ok(WrittenTable { file, sum })
     }
 }
 
 impl WrittenTable {
     /// Waits until the content has reached the disk.
-    pub(crate) fn sync(&self) -> Result<(), WriteRecordError> {
-        self.file.sync_all().at(&self.path)
+    pub(crate) fn sync(&mut self) -> Result<(), WriteRecordError> {
+        Ok(self.file.sync()?)
     }
 
     /// Gives the table its name. The caller syncs the directory.
     pub(crate) fn commit(self) -> Result<FileJson, WriteRecordError> {
-        self.staged.commit()?;
+        self.file.commit_with_directory_unsynced()?;
         Ok(self.sum)
     }
 }
@@ -224,7 +220,8 @@ impl TableReader {
             path: path.to_owned(),
             source,
         };
-        let file = File::open(path).map_err(read_error)?;
+        let file = paceline_files::open_regular(path, u64::MAX)
+            .map_err(|error| read_error(error.into_io()))?;
         let found = sum_of(&file).map_err(read_error)?;
         if found != *expected {
             return Err(ReadTableError::Altered {

@@ -3,10 +3,9 @@
 use super::UnknownName;
 use crate::WriteRecordError;
 use crate::disk::At;
-use std::fs::File;
-use std::io::{self, BufRead, Read, Seek, SeekFrom, Write};
+use paceline_files::{AppendFile, Syncer};
+use std::io::{self, BufRead, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 const MAGIC: [u8; 6] = *b"PCLWAL";
 const FILE_HEADER_BYTES: u64 = 8;
@@ -55,10 +54,8 @@ pub(crate) struct Cut {
 
 /// Appends frames to a new file.
 pub(crate) struct FrameWriter {
-    file: Arc<File>,
+    file: AppendFile,
     path: PathBuf,
-    /// Length of the file's good part.
-    good_bytes: u64,
     /// Set when a failed write could not be undone: what follows it would be
     /// unreadable.
     torn: bool,
@@ -67,20 +64,15 @@ pub(crate) struct FrameWriter {
 
 impl FrameWriter {
     pub(crate) fn create(path: &Path) -> Result<Self, WriteRecordError> {
-        let file = File::options()
-            .append(true)
-            .create_new(true)
-            .open(path)
-            .at(path)?;
+        let mut file = AppendFile::create(path).at(path)?;
         let mut header = [0; FILE_HEADER_BYTES as usize];
         header[..6].copy_from_slice(&MAGIC);
         let version = u16::try_from(crate::FORMAT_VERSION).expect("versions are counted by hand");
         header[6..].copy_from_slice(&version.to_le_bytes());
-        (&file).write_all(&header).at(path)?;
+        file.append(&header).at(path)?;
         Ok(Self {
-            file: Arc::new(file),
+            file,
             path: path.to_owned(),
-            good_bytes: FILE_HEADER_BYTES,
             torn: false,
             buffer: Vec::with_capacity(4096),
         })
@@ -115,17 +107,16 @@ impl FrameWriter {
         let checksum = checksum(length, payload);
         header[8..].copy_from_slice(&checksum.to_le_bytes());
 
-        if let Err(error) = (&*self.file).write_all(&self.buffer) {
+        if let Err(error) = self.file.append(&self.buffer) {
             // A full disk may have taken a part of the frame.
-            self.torn = self.file.set_len(self.good_bytes).is_err();
+            self.torn = self.file.truncate(self.file.length()).is_err();
             return Err(WriteRecordError::io(&self.path, error));
         }
-        self.good_bytes += self.buffer.len() as u64;
         Ok(())
     }
 
-    pub(crate) fn file(&self) -> &Arc<File> {
-        &self.file
+    pub(crate) fn syncer(&self) -> io::Result<Syncer> {
+        self.file.syncer()
     }
 }
 

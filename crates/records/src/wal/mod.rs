@@ -22,11 +22,11 @@ pub(crate) use iterations::IterationCodec;
 
 use crate::WriteRecordError;
 use frame::{FrameReader, FrameWriter};
+use paceline_files::Syncer;
 use std::fs::File;
-use std::io::BufReader;
+use std::io::{self, BufReader};
 use std::marker::PhantomData;
 use std::path::Path;
-use std::sync::Arc;
 
 /// How one kind of record becomes bytes and back.
 pub(crate) trait Codec: Sized {
@@ -66,9 +66,9 @@ impl<C: Codec> WalWriter<C> {
         self.frames.append(|out| C::encode(item, out))
     }
 
-    /// The file, for a thread that syncs it.
-    pub(crate) fn file(&self) -> &Arc<File> {
-        self.frames.file()
+    /// A handle for a thread that syncs the file.
+    pub(crate) fn syncer(&self) -> io::Result<Syncer> {
+        self.frames.syncer()
     }
 }
 
@@ -81,7 +81,8 @@ pub(crate) struct WalReader<C> {
 
 impl<C: Codec> WalReader<C> {
     pub(crate) fn open(path: &Path) -> Result<Self, WalError> {
-        let file = File::open(path).map_err(WalError::Io)?;
+        let file = paceline_files::open_regular(path, u64::MAX)
+            .map_err(|error| WalError::Io(error.into_io()))?;
         let mut frames = FrameReader::new(BufReader::new(file))?;
         let codec = match frames.next()? {
             Some(dictionary) => Some(C::from_dictionary(dictionary).map_err(WalError::Vocabulary)?),

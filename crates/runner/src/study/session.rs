@@ -627,9 +627,13 @@ fn is_ours(name: &std::ffi::OsStr) -> bool {
     name == "study.toml" || name.starts_with('.')
 }
 
+/// A frozen study is the user's own file once more: a few lines.
+const LARGEST_STUDY: u64 = 4 << 20;
+
 /// What is different between the study that was frozen and the one at hand.
 fn changed(dir: &StudyDir, study: &Study) -> Vec<String> {
-    let frozen = std::fs::read_to_string(dir.study()).ok().and_then(|text| {
+    let text = paceline_files::read_text(&dir.study(), LARGEST_STUDY);
+    let frozen = text.ok().and_then(|text| {
         let raw = paceline_study::RawStudy::parse("study.toml", &text).ok()?;
         raw.check(&paceline_study::Capabilities::ALL).ok()
     });

@@ -1,16 +1,15 @@
 //! `paceline report`: everything about a study or a run on one page.
 
-mod file;
 mod page;
 
 use crate::args::Format;
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::out_file::OutFile;
 use crate::output;
 use crate::quantity;
 use crate::records;
 use anyhow::anyhow;
-use file::PageFile;
 use paceline_advise::pick::Objective;
 use paceline_answers::report::{self as answers, ReportQuestion};
 use paceline_records::WallTime;
@@ -120,7 +119,7 @@ fn write(dir: &Path, out: Option<&Path>, question: &ReportQuestion) -> Result<Wr
         Some(out) => out.to_owned(),
         None => found.with_added_extension("html"),
     };
-    let file = PageFile::create(&place)?;
+    let file = OutFile::create(&place)?;
     let (html, facts) = page::of_run(&run, origin(&found))?;
     finish(file, &html, None, facts)
 }
@@ -140,13 +139,13 @@ fn write_report(
         None => study.path().join("report.html"),
     };
     // A place that cannot be written to is found before the work, not after.
-    let file = PageFile::create(&place)?;
+    let file = OutFile::create(&place)?;
     let report = answers::study(study, question)?;
     let html = page::of_study(&report, origin(study.path()));
     finish(file, &html, report.met, report.json())
 }
 
-fn finish(file: PageFile, html: &str, met: Option<bool>, facts: Value) -> Result<Written, Failure> {
+fn finish(file: OutFile, html: &str, met: Option<bool>, facts: Value) -> Result<Written, Failure> {
     let path = file.finish(html)?;
     Ok(Written {
         path,

@@ -3,7 +3,7 @@
 use crate::failure::Failure;
 use anyhow::{Context, anyhow};
 use paceline_wire::Token;
-use std::fs::{File, OpenOptions};
+use std::fs::OpenOptions;
 use std::io::{ErrorKind, Read, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
@@ -39,7 +39,7 @@ pub(super) fn read_or_create(path: &Path) -> Result<Token, Failure> {
 /// Reads the token that a trainer made.
 pub(super) fn read(path: &Path) -> Result<Token, Failure> {
     let shown = path.display();
-    let file = File::open(path).map_err(|error| {
+    let file = paceline_files::open_regular(path, LONGEST).map_err(|error| {
         Failure::user(anyhow!(error).context(format!("cannot read the token file {shown}")))
             .hint("the trainer makes it; copy it to every host, for its owner alone")
     })?;

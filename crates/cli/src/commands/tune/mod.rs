@@ -108,6 +108,8 @@ impl Strategy {
 
 /// The file that makes a growing study a search.
 const SEARCH_FILE: &str = "tune.json";
+/// What was asked is a few lines.
+const LARGEST_SEARCH: u64 = 1 << 20;
 
 pub(crate) fn tune(args: &Args) -> Result<Exit, Failure> {
     let study = study_file::load(&args.study, &args.overrides)?;
@@ -267,24 +269,20 @@ impl Tuning {
     /// Makes the directory this search's, or finds it so.
     fn claim(&self, dir: &StudyDir, plan: &Plan) -> Result<(), Failure> {
         let path = dir.path().join(SEARCH_FILE);
-        let text = match std::fs::read_to_string(&path) {
+        let text = match paceline_files::read_text(&path, LARGEST_SEARCH) {
             Ok(text) => text,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound && plan.runs.is_empty() => {
+            Err(error) if error.is_absent() && plan.runs.is_empty() => {
                 let text = output::json(&self.asked);
                 return write_file(&path, text.as_bytes()).map_err(Failure::world);
             }
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            Err(error) if error.is_absent() => {
                 return Err(Failure::user(anyhow!(
                     "{} holds a study that is no search",
                     dir.path().display()
                 ))
                 .hint("name another directory with --out"));
             }
-            Err(error) => {
-                return Err(error)
-                    .with_context(|| format!("cannot read {}", path.display()))
-                    .map_err(Failure::world);
-            }
+            Err(error) => return Err(Failure::world(error)),
         };
         let before: Value = serde_json::from_str(&text)
             .with_context(|| format!("{} is damaged", path.display()))

@@ -20,10 +20,14 @@ impl AppendFile {
     /// # Errors
     /// If the system refuses it, or there is something of that name.
     pub fn create(path: &Path) -> io::Result<Self> {
+        Self::create_with(path, 0o600)
+    }
+
+    fn create_with(path: &Path, mode: u32) -> io::Result<Self> {
         let file = File::options()
             .append(true)
             .create_new(true)
-            .mode(0o600)
+            .mode(mode)
             .open(path)?;
         trace::created(path);
         Ok(Self {
@@ -31,6 +35,14 @@ impl AppendFile {
             path: path.to_owned(),
             length: 0,
         })
+    }
+
+    /// As [`AppendFile::create`], for others to read as the user's mask allows.
+    ///
+    /// # Errors
+    /// If the system refuses it, or there is something of that name.
+    pub fn create_shared(path: &Path) -> io::Result<Self> {
+        Self::create_with(path, 0o666)
     }
 
     /// Goes on with a file that is there.

@@ -63,6 +63,7 @@ fn start(i: i64) -> Start {
                 )
             })
             .collect(),
+        keep_env: Vec::new(),
         git: None,
         machines: Vec::new(),
         started: WallTime(1_763_245_439_000_000 + i),

@@ -109,6 +109,7 @@ fn start() -> Start {
         argv: vec!["true".to_owned()],
         cwd: "/".into(),
         env: Default::default(),
+        keep_env: Vec::new(),
         git: None,
         machines: Vec::new(),
         started: WallTime(1_763_245_439_000_000),

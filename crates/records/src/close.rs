@@ -30,6 +30,8 @@ pub(crate) fn close(
     let samples_dir = dir.join(layout::SAMPLES);
     paceline_files::create_directory(&samples_dir).at(&samples_dir)?;
 
+    manifest.logs.clear();
+
     let mut last = Micros::ZERO;
     let mut notices = Vec::new();
     let mut tables = Vec::new();
@@ -48,11 +50,14 @@ pub(crate) fn close(
     let converted = convert_iterations(dir, manifest.start.started)?;
     notices.extend(converted.cuts);
     tables.extend(converted.tables);
-    let files = commit(dir, tables)?;
+    let mut files = commit(dir, tables)?;
+    for (summary, sum) in logs {
+        files.insert(layout::log_table(summary.worker, summary.stream), sum);
+        manifest.logs.push(summary);
+    }
 
     let mut end = end(last);
     end.notices.extend(notices);
-    manifest.logs = logs;
     let json = ManifestJson::new(&manifest, &end, files);
     manifest.end = Some(end);
     let text = crate::json::to_text(&json);
@@ -227,6 +232,8 @@ fn commit(
     }
     sync_dir(&dir.join(layout::SAMPLES))?;
     sync_dir(&dir.join(layout::LOG))?;
-    // The tables in `dir` itself are synced with the manifest's name.
+    // Before the manifest: one that survives a loss of power without its tables
+    // would make a record that looks whole and is not.
+    sync_dir(dir)?;
     Ok(files)
 }

@@ -131,7 +131,11 @@ impl<T: Serialize + DeserializeOwned> Journal<T> {
     /// # Errors
     /// If another process writes to it, or it can be neither read nor written.
     pub fn open(path: &Path) -> Result<(Self, Replay<T>), OpenJournalError> {
-        let existed = path.exists();
+        let existed = match AppendFile::create_shared(path) {
+            Ok(_) => false,
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => true,
+            Err(error) => return Err(WriteRecordError::io(path, error).into()),
+        };
         let lock = match WriterLock::acquire(path) {
             Ok(lock) => lock,
             Err(LockError::Held) => {
@@ -234,9 +238,22 @@ fn read<T: DeserializeOwned>(
         number += 1;
         let offset = all_bytes;
         all_bytes += length;
+        // A disk that lost its power may hold a later line and not this one: the
+        // hole reads as zeros, which no text has. What follows was never synced.
+        if text.contains(&0) {
+            all_bytes = file_length(path, file)?.max(all_bytes);
+            break;
+        }
         let Some(entry) = entry_of(&text) else {
             let &mut (line, offset) = bad.get_or_insert((number, offset));
-            if ends_with_entry(&text) {
+            // A writer that dies leaves the beginning of a line, without its end;
+            // and a line whose end alone is wrong was whole once.
+            let whole_once = text.split_last().is_some_and(|(_, rest)| {
+                let mut line = rest.to_vec();
+                line.push(b'\n');
+                entry_of(&line).is_some()
+            });
+            if text.ends_with(b"\n") || whole_once || ends_with_entry(&text) {
                 return Err(damaged(line, offset));
             }
             continue;
@@ -258,6 +275,16 @@ fn read<T: DeserializeOwned>(
         cut_bytes: all_bytes - good_bytes,
     };
     Ok((replay, good_bytes))
+}
+
+fn file_length(path: &Path, file: &File) -> Result<u64, ReadJournalError> {
+    match file.metadata() {
+        Ok(metadata) => Ok(metadata.len()),
+        Err(source) => Err(ReadJournalError::Io {
+            path: path.to_owned(),
+            source,
+        }),
+    }
 }
 
 /// Whether a bad line holds a good one at its end: then the newline before that
@@ -347,17 +374,12 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("journal.jsonl");
         let (bytes, ends) = specimen(&path);
-        let last = ends[ends.len() - 2];
         for position in 0..bytes.len() {
             let mut changed = bytes.clone();
             changed[position] ^= 0x04;
             fs::write(&path, &changed).unwrap();
             match replay::<Entry>(&path) {
-                Ok(replay) => {
-                    assert!(position >= last, "byte {position} was trusted");
-                    assert_eq!(replay.entries, entries()[..entries().len() - 1]);
-                    assert!(replay.cut_bytes > 0);
-                }
+                Ok(_) => panic!("byte {position} was trusted"),
                 Err(ReadJournalError::Damaged { offset, .. }) => {
                     let line = ends.iter().rfind(|&&end| end <= position);
                     assert_eq!(Some(&(offset as usize)), line);

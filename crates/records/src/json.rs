@@ -8,6 +8,7 @@ use crate::manifest::{
     End, GitState, Limits, LogLimit, LogSummary, Machine, Manifest, Notice, Overhead, Start, Stream,
 };
 use indexmap::IndexMap;
+use paceline_files::sealed;
 use paceline_model::{Level, Micros, NodeName, Outcome, RunId, WorkerId};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -47,7 +48,8 @@ pub(crate) struct ManifestJson {
     notices: Vec<NoticeJson>,
     overhead: Option<OverheadJson>,
     logs: Vec<LogJson>,
-    /// Every table of the record, with its checksum.
+    /// Every table and log of the record, with its checksum; version 1 had no logs
+    /// here.
     pub(crate) files: IndexMap<String, FileJson>,
 }
 
@@ -231,6 +233,7 @@ impl StartJson {
             argv: self.argv,
             cwd: PathBuf::from(self.cwd),
             env: self.env,
+            keep_env: Vec::new(),
             git: self.git.map(|git| GitState {
                 commit: git.commit,
                 dirty: git.dirty,
@@ -458,12 +461,12 @@ pub(crate) fn parse_id(text: &str) -> Result<RunId, FieldError> {
     RunId::new(text).map_err(|e| FieldError::new("id", e))
 }
 
-/// The text of a file, for people as well: indented, with a final newline.
+/// The text of a file, for people as well: indented, with a final newline, and
+/// with its checksum.
 pub(crate) fn to_text(json: &impl Serialize) -> String {
-    let mut text =
+    let text =
         serde_json::to_string_pretty(json).expect("the format's types have text keys and no bytes");
-    text.push('\n');
-    text
+    sealed::seal(&text).expect("the format's types are objects")
 }
 
 /// Seconds back to the microseconds they were written from. Exact below 2^51

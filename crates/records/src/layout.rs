@@ -75,6 +75,11 @@ pub(crate) fn log_file(dir: &Path, worker: WorkerId, stream: Stream) -> PathBuf 
     dir.join(LOG).join(log_name(worker, stream))
 }
 
+/// Relative to the run's directory, as the manifest names it.
+pub(crate) fn log_table(worker: WorkerId, stream: Stream) -> String {
+    format!("{LOG}/{}", log_name(worker, stream))
+}
+
 pub(crate) fn log_name(worker: WorkerId, stream: Stream) -> String {
     format!("{worker}.{}", stream.extension())
 }

@@ -22,6 +22,12 @@
 //! at many, [`export_csv`] makes files for other tools. [`journal`] is the study's
 //! own append-only log.
 //!
+//! Every file is verified when it is read: JSON carries its own checksum
+//! ([`paceline_files::sealed`]), the manifest those of tables and logs, logs in
+//! `live/` and journals one per entry. What is not as it was written is refused by
+//! its name, but for an incomplete last entry, which is what a crash leaves: it is
+//! left out, and said.
+//!
 //! Every file says its format version, [`FORMAT_VERSION`]. Newer versions are
 //! refused by name; a measure that this version does not know is passed over, and
 //! one that an older version did not have is missing.
@@ -65,4 +71,10 @@ pub use wall_time::{ParseWallTimeError, WallTime};
 pub use writer::{CreateRunError, RunWriter};
 
 /// The version of the format that this crate writes, and the newest it reads.
-pub const FORMAT_VERSION: u32 = 1;
+///
+/// Since version 2, `manifest.json`, `start.json` and `plan.json` carry their own
+/// checksum, and a manifest has those of the logs.
+pub const FORMAT_VERSION: u32 = 2;
+
+/// The first version whose JSON carries its checksum.
+const SEALED_SINCE: u32 = 2;

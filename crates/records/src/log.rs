@@ -7,8 +7,11 @@
 
 use crate::WriteRecordError;
 use crate::disk::At;
+use crate::json::FileJson;
 use crate::layout;
 use crate::manifest::{LogLimit, LogSummary, Stream};
+use crate::run::ReadTableError;
+use crate::table::sum_of;
 use paceline_files::AppendFile;
 use paceline_model::WorkerId;
 use std::collections::{BTreeMap, VecDeque};
@@ -160,6 +163,8 @@ pub struct LogFile {
     head_bytes: u64,
     /// The tail's pieces: file, and how many of its first bytes to skip.
     tail: Vec<(PathBuf, u64)>,
+    /// What the file of a closed record must be; version 1 did not say.
+    sum: Option<FileJson>,
 }
 
 impl LogFile {
@@ -167,13 +172,30 @@ impl LogFile {
     /// was dropped, the end.
     ///
     /// # Errors
-    /// If a file cannot be opened.
-    pub fn open(&self) -> io::Result<impl Read + use<>> {
-        let head = File::open(&self.path)?.take(self.head_bytes);
+    /// If a file cannot be opened, or is not the one that was recorded.
+    pub fn open(&self) -> Result<impl Read + use<>, ReadTableError> {
+        let failed = |path: &Path, source| ReadTableError::Io {
+            path: path.to_owned(),
+            source,
+        };
+        let open = |path: &Path| {
+            paceline_files::open_regular(path, u64::MAX)
+                .map_err(|error| failed(path, error.into_io()))
+        };
+        let mut head = open(&self.path)?;
+        if let Some(expected) = &self.sum {
+            let found = sum_of(&head).map_err(|error| failed(&self.path, error))?;
+            if found != *expected {
+                return Err(ReadTableError::altered(&self.path, expected, &found));
+            }
+            head.rewind().map_err(|error| failed(&self.path, error))?;
+        }
+        let head = head.take(self.head_bytes);
         let mut tail: Box<dyn Read + Send> = Box::new(io::empty());
         for (path, skip) in &self.tail {
-            let mut file = File::open(path)?;
-            file.seek(SeekFrom::Start(*skip))?;
+            let mut file = open(path)?;
+            file.seek(SeekFrom::Start(*skip))
+                .map_err(|error| failed(path, error))?;
             tail = Box::new(tail.chain(file));
         }
         // The file of a closed record has the line already.
@@ -186,12 +208,13 @@ impl LogFile {
     }
 
     /// A log of a closed record: one file.
-    pub(crate) fn closed(dir: &Path, summary: LogSummary) -> Self {
+    pub(crate) fn closed(dir: &Path, summary: LogSummary, sum: Option<FileJson>) -> Self {
         Self {
             path: layout::log_file(dir, summary.worker, summary.stream),
             summary,
             head_bytes: u64::MAX,
             tail: Vec::new(),
+            sum,
         }
     }
 }
@@ -243,6 +266,7 @@ pub(crate) fn open_logs(dir: &Path, limit: LogLimit) -> Result<Vec<LogFile>, Sca
             path,
             head_bytes,
             tail,
+            sum: None,
         });
     }
     logs.sort_by_key(|log| (log.summary.worker, log.summary.stream));
@@ -280,10 +304,14 @@ pub(crate) fn names(dir: &Path) -> Result<Vec<(String, PathBuf)>, ScanError> {
 
 /// Joins each log's pieces into its file. May be repeated after a failure or a
 /// crash: what an earlier attempt appended is cut first.
-pub(crate) fn join_logs(dir: &Path, limit: LogLimit) -> Result<Vec<LogSummary>, WriteRecordError> {
+pub(crate) fn join_logs(
+    dir: &Path,
+    limit: LogLimit,
+) -> Result<Vec<(LogSummary, FileJson)>, WriteRecordError> {
     let logs = open_logs(dir, limit)
         .map_err(|ScanError { path, source }| WriteRecordError::io(&path, source))?;
-    for log in &logs {
+    let mut joined = Vec::with_capacity(logs.len());
+    for log in logs {
         let path = &log.path;
         let mut file = AppendFile::resume(path).at(path)?;
         if !log.tail.is_empty() {
@@ -296,8 +324,10 @@ pub(crate) fn join_logs(dir: &Path, limit: LogLimit) -> Result<Vec<LogSummary>, 
             }
         }
         file.sync().at(path)?;
+        let sum = File::open(path).and_then(|file| sum_of(&file)).at(path)?;
+        joined.push((log.summary, sum));
     }
-    Ok(logs.into_iter().map(|log| log.summary).collect())
+    Ok(joined)
 }
 
 fn copy(from: &mut impl Read, to: &mut AppendFile) -> io::Result<()> {

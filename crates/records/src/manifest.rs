@@ -31,6 +31,9 @@ pub struct Start {
     pub cwd: PathBuf,
     /// The command's environment. Secrets are removed when it is written.
     pub env: IndexMap<String, String>,
+    /// Variables that are kept although they look like secrets, because the user
+    /// said so; not in the record.
+    pub keep_env: Vec<String>,
     /// The state of the working directory's repository, if it has one.
     pub git: Option<GitState>,
     /// The machines that take part, the controller's first.

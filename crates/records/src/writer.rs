@@ -95,6 +95,7 @@ impl RunWriter {
         let syncer = Syncer::start().at(dir)?;
         let events_path = layout::events_wal(dir);
         let events = WalWriter::create(&events_path)?;
+        sync_dir(&dir.join(layout::LIVE))?;
         syncer.add(events.syncer().at(&events_path)?);
         let nodes: Vec<NodeName> = manifest
             .start
@@ -114,6 +115,7 @@ impl RunWriter {
         for node in &nodes {
             writer.node(node)?;
         }
+        writer.sync()?;
         Ok(writer)
     }
 
@@ -173,6 +175,19 @@ impl RunWriter {
         Ok(log)
     }
 
+    /// Waits until every sample and event so far has reached the disk. A thread
+    /// does so every two seconds without being asked.
+    ///
+    /// # Errors
+    /// If the disk refuses it.
+    pub fn sync(&self) -> Result<(), WriteRecordError> {
+        self.events.sync()?;
+        for log in &self.nodes {
+            log.samples.sync()?;
+        }
+        Ok(())
+    }
+
     /// Closes the record: tables, then the manifest, atomically and last.
     ///
     /// # Errors
@@ -205,6 +220,8 @@ impl RunWriter {
         }
         let path = layout::samples_wal(&self.dir, &node);
         let samples = WalWriter::create(&path)?;
+        // What is synced in a file that has no name is lost all the same.
+        sync_dir(&self.dir.join(layout::LIVE))?;
         self.syncer.add(samples.syncer().at(&path)?);
         self.nodes.push(NodeLog {
             node: node.into_owned(),

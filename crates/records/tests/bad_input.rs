@@ -130,7 +130,13 @@ fn a_field_that_holds_what_it_cannot_is_named() {
     let (_keep, dir) = finished();
     let path = dir.join("manifest.json");
     let good = fs::read_to_string(&path).unwrap();
-    fs::write(&path, good.replace("20261115-lenet-01", "../../etc")).unwrap();
+    let forged = good.replace("20261115-lenet-01", "../../etc");
+    fs::write(&path, &forged).unwrap();
+    check_open(
+        &dir,
+        "DIR/manifest.json is damaged: its checksum is not that of its content",
+    );
+    reseal(&path, serde_json::from_str(&forged).unwrap());
     check_open(
         &dir,
         "DIR/manifest.json is damaged or was not written by Paceline: `id` is not valid: \
@@ -154,13 +160,13 @@ fn a_record_of_a_newer_format_is_refused_by_its_version() {
         fs::write(dir.join(file), "{\"format_version\": 7}").unwrap();
         check_open(
             &dir,
-            &format!("DIR/{file} has format version 7, this Paceline reads up to 1"),
+            &format!("DIR/{file} has format version 7, this Paceline reads up to 2"),
         );
         assert!(matches!(
             Run::open(&dir),
             Err(OpenRunError::TooNew {
                 found: 7,
-                supported: 1,
+                supported: 2,
                 ..
             })
         ));
@@ -201,6 +207,13 @@ fn a_table_that_is_truncated_foreign_or_absent_is_not_read() {
     assert_eq!(run.samples().unwrap()[0].1, [full_sample(1)]);
 }
 
+/// Writes JSON with a checksum that is right.
+fn reseal(path: &Path, mut json: serde_json::Value) {
+    json.as_object_mut().unwrap().remove("crc32");
+    let text = paceline_files::sealed::seal(&json.to_string()).unwrap();
+    fs::write(path, text).unwrap();
+}
+
 /// Puts `bytes` in the place of a table and makes the manifest agree.
 fn forge(dir: &Path, table: &str, bytes: &[u8]) {
     fs::write(dir.join(table), bytes).unwrap();
@@ -211,7 +224,7 @@ fn forge(dir: &Path, table: &str, bytes: &[u8]) {
         "bytes": bytes.len(),
         "crc32": format!("{:08x}", crc32fast::hash(bytes)),
     });
-    fs::write(&path, manifest.to_string()).unwrap();
+    reseal(&path, manifest);
 }
 
 #[test]

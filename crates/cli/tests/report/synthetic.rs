@@ -147,6 +147,7 @@ fn start(plan: &Plan, run: &PlannedRun, node: &NodeName) -> Start {
         argv: vec!["true".to_owned()],
         cwd: PathBuf::from("/nowhere"),
         env: Default::default(),
+        keep_env: Vec::new(),
         git: None,
         machines: vec![Machine {
             node: node.clone(),

@@ -15,6 +15,7 @@ use crate::manifest::{End, Manifest};
 use crate::table::{EventRows, IterationRows, TableReader};
 use crate::wal::{Codec, EventCodec, SampleCodec, WalError, WalReader};
 use indexmap::IndexMap;
+use paceline_files::sealed::{self, Seal};
 use paceline_model::{Event, Iteration, Micros, NodeName, Outcome, Sample, WorkerId};
 use serde::de::DeserializeOwned;
 use std::io;
@@ -60,6 +61,12 @@ pub enum OpenRunError {
         path: PathBuf,
         /// What is wrong with it.
         source: serde_json::Error,
+    },
+    /// The checksum is absent or another.
+    #[error("{path} is damaged: its checksum is not that of its content")]
+    Checksum {
+        /// The file.
+        path: PathBuf,
     },
     /// A field holds what it cannot.
     #[error("{path} is damaged or was not written by Paceline")]
@@ -138,6 +145,14 @@ pub enum ReadTableError {
 }
 
 impl ReadTableError {
+    pub(crate) fn altered(path: &Path, expected: &FileJson, found: &FileJson) -> Self {
+        Self::Altered {
+            path: path.to_owned(),
+            expected_bytes: expected.bytes,
+            found_bytes: found.bytes,
+        }
+    }
+
     pub(crate) fn from_wal(path: &Path, source: WalError) -> Self {
         Self::Log {
             path: path.to_owned(),
@@ -466,7 +481,11 @@ impl Run {
                 .manifest
                 .logs
                 .iter()
-                .map(|summary| LogFile::closed(&self.dir, summary.clone()))
+                .map(|summary| {
+                    let name = layout::log_table(summary.worker, summary.stream);
+                    let sum = self.files.get(&name).cloned();
+                    LogFile::closed(&self.dir, summary.clone(), sum)
+                })
                 .collect()),
             State::Live | State::Interrupted => {
                 let logs = scan(open_logs(&self.dir, self.manifest.start.log_limit));
@@ -564,12 +583,25 @@ pub(crate) fn read_json<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, O
         path: path.to_owned(),
         source,
     };
+    let seal = sealed::check(&text);
+    if seal == Seal::Broken {
+        return Err(OpenRunError::Checksum {
+            path: path.to_owned(),
+        });
+    }
     let VersionJson { format_version } = serde_json::from_slice(&text).map_err(invalid)?;
     if format_version > crate::FORMAT_VERSION {
         return Err(OpenRunError::TooNew {
             path: path.to_owned(),
             found: format_version,
             supported: crate::FORMAT_VERSION,
+        });
+    }
+    // Nothing has ever had version 0, and what should have a checksum and has none
+    // was cut or changed there.
+    if format_version == 0 || (format_version >= crate::SEALED_SINCE && seal != Seal::Whole) {
+        return Err(OpenRunError::Checksum {
+            path: path.to_owned(),
         });
     }
     serde_json::from_slice(&text).map(Some).map_err(invalid)

@@ -3,6 +3,7 @@
 use crate::disk::{WriteRecordError, write_file};
 use crate::json::LevelJson;
 use crate::run::{OpenRunError, read_json};
+use paceline_files::sealed;
 use paceline_model::{Level, RunId, RunIdError};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
@@ -137,8 +138,9 @@ impl Plan {
                 })
                 .collect(),
         };
-        let text = serde_json::to_vec(&json).expect("a plan has text keys only");
-        write_file(path, &text)
+        let text = serde_json::to_string(&json).expect("a plan has text keys only");
+        let text = sealed::seal(&text).expect("a plan is an object");
+        write_file(path, text.as_bytes())
     }
 
     /// Reads a plan and checks that it holds together.

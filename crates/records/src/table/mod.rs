@@ -8,7 +8,7 @@ mod parquet;
 mod rows;
 
 pub(crate) use csv::CsvWriter;
-pub(crate) use parquet::{TableReader, TableWriter, WrittenTable};
+pub(crate) use parquet::{TableReader, TableWriter, WrittenTable, sum_of};
 pub(crate) use rows::{BadCell, EventRows, IterationRows, PartRows, SampleRows};
 
 use crate::study::Cell;

@@ -224,11 +224,7 @@ impl TableReader {
             .map_err(|error| read_error(error.into_io()))?;
         let found = sum_of(&file).map_err(read_error)?;
         if found != *expected {
-            return Err(ReadTableError::Altered {
-                path: path.to_owned(),
-                expected_bytes: expected.bytes,
-                found_bytes: found.bytes,
-            });
+            return Err(ReadTableError::altered(path, expected, &found));
         }
         let reader = SerializedFileReader::new(file).map_err(|source| ReadTableError::Parquet {
             path: path.to_owned(),
@@ -388,7 +384,8 @@ impl<W: Write> Write for Summed<W> {
     }
 }
 
-fn sum_of(file: &File) -> io::Result<FileJson> {
+/// The size and checksum of what follows in a file.
+pub(crate) fn sum_of(file: &File) -> io::Result<FileJson> {
     let mut sink = Summed::new(io::sink());
     let mut source = BufReader::with_capacity(64 << 10, file);
     io::copy(&mut source.by_ref(), &mut sink)?;

@@ -115,6 +115,10 @@ impl FrameWriter {
         Ok(())
     }
 
+    pub(crate) fn sync(&self) -> Result<(), WriteRecordError> {
+        self.file.sync().at(&self.path)
+    }
+
     pub(crate) fn syncer(&self) -> io::Result<Syncer> {
         self.file.syncer()
     }
@@ -139,6 +143,16 @@ impl<R: BufRead + Seek> FrameReader<R> {
             payload: Vec::new(),
             cut: None,
         };
+        // Lost with the power, as a hole between frames is.
+        if got > 0 && header[..got].iter().all(|byte| *byte == 0) {
+            let end = reader.source.seek(SeekFrom::End(0)).map_err(WalError::Io)?;
+            reader.offset = 0;
+            reader.cut = Some(Cut {
+                offset: 0,
+                bytes: end,
+            });
+            return Ok(reader);
+        }
         if !MAGIC.starts_with(&header[..got.min(MAGIC.len())]) {
             return Err(WalError::Foreign);
         }
@@ -229,6 +243,17 @@ impl<R: BufRead + Seek> FrameReader<R> {
                 .seek(SeekFrom::Start(self.offset))
                 .map_err(WalError::Io)?;
             return Ok(Some(&self.payload));
+        }
+        // A disk that lost its power may hold a later frame and not this one: the
+        // hole reads as zeros, where damage leaves a marker or most of one.
+        let hole = rest.len() >= MARKER.len() && rest[..MARKER.len()].iter().all(|b| *b == 0);
+        if hole {
+            let end = self.source.seek(SeekFrom::End(0)).map_err(WalError::Io)?;
+            self.cut = Some(Cut {
+                offset,
+                bytes: end.saturating_sub(offset),
+            });
+            return Ok(None);
         }
         let good_behind = (1..rest.len()).any(|i| whole_frame(&rest[i..]).is_some());
         if good_behind || rest.len() as u64 > window {

@@ -66,6 +66,11 @@ impl<C: Codec> WalWriter<C> {
         self.frames.append(|out| C::encode(item, out))
     }
 
+    /// Waits until what was appended has reached the disk.
+    pub(crate) fn sync(&self) -> Result<(), WriteRecordError> {
+        self.frames.sync()
+    }
+
     /// A handle for a thread that syncs the file.
     pub(crate) fn syncer(&self) -> io::Result<Syncer> {
         self.frames.syncer()

@@ -30,6 +30,7 @@ pub(crate) fn start() -> Start {
         .map(|(name, value)| (name.to_owned(), value.to_owned()))
         .into_iter()
         .collect(),
+        keep_env: Vec::new(),
         git: Some(GitState {
             commit: "5b80cca0".to_owned(),
             dirty: Some(true),

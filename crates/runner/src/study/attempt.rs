@@ -156,6 +156,7 @@ impl Attempt<'_> {
             argv: line.argv,
             cwd: self.cwd(line.cwd.as_deref()),
             env: self.settings.environment.clone(),
+            keep_env: Vec::new(),
             git: self.settings.git.clone(),
             machines: vec![self.settings.machine.clone()],
             started: WallTime::from(clock.started_at()),

@@ -144,6 +144,7 @@ pub(crate) fn profile(
         argv: words.clone(),
         cwd: context::working_directory()?,
         env: context::environment(&args.env),
+        keep_env: Vec::new(),
         git: context::git_state(),
         machines: vec![machine.clone()],
         started,

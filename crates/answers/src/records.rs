@@ -19,8 +19,9 @@ pub fn open(dir: &Path) -> Result<Run, Failure> {
             Failure::record(error).hint("open it with the newer version of Paceline that wrote it")
         }
         OpenRunError::Io { .. } => Failure::world(error),
-        OpenRunError::Json { .. } | OpenRunError::Field { .. } | OpenRunError::Table(_) => {
-            Failure::record(error)
-        }
+        OpenRunError::Json { .. }
+        | OpenRunError::Checksum { .. }
+        | OpenRunError::Field { .. }
+        | OpenRunError::Table(_) => Failure::record(error),
     })
 }

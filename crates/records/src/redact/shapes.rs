@@ -183,7 +183,7 @@ fn assignments(text: &str) -> String {
             rest = word.gap;
             continue;
         }
-        if let Some((shown, left)) = given(word, before) {
+        if let Some((shown, left)) = given(word) {
             out.push_str(&shown);
             rest = left;
             before = ["", ""];
@@ -198,7 +198,7 @@ fn assignments(text: &str) -> String {
 
 /// `name=value`, `name: value`, `--name value`, `Bearer value`, if the name says
 /// that the value is a secret: what is shown for it, and what follows.
-fn given<'a>(word: Word<'a>, before: [&str; 2]) -> Option<(String, &'a str)> {
+fn given<'a>(word: Word<'a>) -> Option<(String, &'a str)> {
     // A header's or a dictionary's name ends with a colon, which may be a part of
     // a word elsewhere.
     let (name, colon) = match word.text.strip_suffix(':') {
@@ -215,7 +215,7 @@ fn given<'a>(word: Word<'a>, before: [&str; 2]) -> Option<(String, &'a str)> {
             text: nearest,
             gap: word.gap,
         };
-        let (shown, left) = given(inner, before)?;
+        let (shown, left) = given(inner)?;
         return Some((format!("{}{shown}", &word.text[..=at]), left));
     }
     let secrecy = secrecy(name.trim_matches(|c: char| "%+~".contains(c)));

@@ -369,14 +369,12 @@ pub(super) fn adopt(
     let mut lines = crate::reports::Lines::default();
     for log in run.logs()? {
         let mut hear = |line: &[u8]| collector.log_line(&String::from_utf8_lossy(line));
-        // A log that cannot be read has no metrics to find.
-        if let Ok(mut source) = log.open() {
-            let mut piece = [0; 64 * 1024];
-            while let Ok(n @ 1..) = std::io::Read::read(&mut source, &mut piece) {
-                lines.push(&piece[..n], &mut hear);
-            }
-            lines.finish(&mut hear);
+        let mut source = log.open()?;
+        let mut piece = [0; 64 * 1024];
+        while let Ok(n @ 1..) = std::io::Read::read(&mut source, &mut piece) {
+            lines.push(&piece[..n], &mut hear);
         }
+        lines.finish(&mut hear);
     }
     let mut tally = Tally::default();
     if let Some(node) = run.nodes()?.first() {

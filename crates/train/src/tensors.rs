@@ -263,7 +263,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("model.safetensors");
         example().write(&path).unwrap();
-        let whole = fs::read(&path).unwrap();
+        let whole = std::fs::read(&path).unwrap();
         for end in 0..whole.len() {
             assert!(
                 TensorFile::decode(&whole[..end], &path).is_err(),

@@ -100,8 +100,9 @@ pub use forest::{
     RandomForestParams, Splits,
 };
 pub use gp::{
+    AveragedPrediction, AveragedProcess, AveragedProcessModel, AveragedProcessParams,
     GaussianProcess, GaussianProcessModel, GaussianProcessParams, GpPrediction, Hyperparameters,
-    Kernel,
+    Kernel, LeftOut,
 };
 pub use isolation::{IsolationForest, IsolationForestModel, IsolationForestParams};
 pub use kmeans::{KMeans, KMeansModel, KMeansParams};

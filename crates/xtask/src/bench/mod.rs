@@ -8,6 +8,7 @@ mod ledger;
 mod machine;
 mod peers;
 mod probe;
+mod promises;
 mod runner;
 mod table;
 mod train;
@@ -57,6 +58,11 @@ const BENCHES: &[Bench] = &[
         run: |_| probe::run(),
     },
     Bench {
+        name: "promises",
+        compares: "intervals and picks from small tables against scikit-learn",
+        run: promises::run,
+    },
+    Bench {
         name: "runner",
         compares: "the runner's overhead per run against Optuna and Ray Tune",
         run: |_| runner::run(),
@@ -69,8 +75,8 @@ const BENCHES: &[Bench] = &[
 ];
 
 const OPTIONS: &str = "\
-options of `distributed` and `train`:
-  --quick      a second for each side; docs/benchmarks.md stays as it is
+options of `distributed`, `promises` and `train`:
+  --quick      a second or a few tables for each side; docs/benchmarks.md stays as it is
   --alone      Paceline's side only
   --built      Paceline as the target folder holds it, built before
   --apt        as root, install what only Debian packages by apt-get";

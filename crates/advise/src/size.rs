@@ -1,7 +1,7 @@
 //! Workers and machine type for a deadline at least cost.
 
 use crate::least_squares::{NnlsError, nnls};
-use crate::predict::{Residuals, Role, Roles};
+use crate::predict::{Residuals, Role, Roles, is_confidence};
 use crate::runs::Runs;
 use thiserror::Error;
 
@@ -68,11 +68,23 @@ pub enum SizeError {
         /// What it must be.
         requirement: &'static str,
     },
+    /// There are more clusters than can be considered.
+    #[error(
+        "{machines} machine types of up to {workers} workers are more than {MOST_OPTIONS} clusters"
+    )]
+    TooMany {
+        /// How many machine types there are.
+        machines: usize,
+        /// The most workers of each.
+        workers: usize,
+    },
     /// The least squares failed.
     #[error(transparent)]
     Nnls(#[from] NnlsError),
 }
 
+/// The most clusters that are considered, machine types times workers.
+const MOST_OPTIONS: usize = 1_000_000;
 /// The fewest different cluster sizes.
 const LEAST_SIZES: usize = 3;
 
@@ -391,11 +403,17 @@ fn check(machines: &[MachineType], request: &SizeRequest) -> Result<(), SizeErro
             });
         }
     }
-    if !(request.confidence > 0.0 && request.confidence < 1.0) {
+    if request.most_workers.saturating_mul(machines.len()) > MOST_OPTIONS {
+        return Err(SizeError::TooMany {
+            machines: machines.len(),
+            workers: request.most_workers,
+        });
+    }
+    if !is_confidence(request.confidence) {
         return Err(SizeError::BadRequest {
             what: "the confidence",
             value: request.confidence,
-            requirement: "between 0 and 1",
+            requirement: "between 0.01 and 0.9999",
         });
     }
     Ok(())
@@ -510,6 +528,26 @@ mod tests {
             cores: 0.0,
             price_per_hour: 1.0,
         };
+        let endless = SizeRequest {
+            most_workers: usize::MAX,
+            ..request(600.0)
+        };
+        check(
+            &machines(),
+            &endless,
+            &format!(
+                "2 machine types of up to {} workers are more than 1000000 clusters",
+                usize::MAX
+            ),
+        );
+        check(
+            &machines(),
+            &SizeRequest {
+                confidence: 1e-12,
+                ..request(600.0)
+            },
+            "the confidence is 0.000000000001; it must be between 0.01 and 0.9999",
+        );
         check(
             &[free],
             &request(1.0),

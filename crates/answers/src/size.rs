@@ -5,7 +5,7 @@ use crate::runs_table::{OpenTable, RunsTable};
 use crate::table_file::TableFile;
 use anyhow::anyhow;
 use paceline_advise::size::{
-    ClusterLaw, MachineType, SizeOption, SizeRequest, Sizing, size as sized,
+    ClusterLaw, MachineType, SizeError, SizeOption, SizeRequest, Sizing, size as sized,
 };
 use paceline_model::Level;
 use paceline_stats::table::ColumnData;
@@ -51,6 +51,7 @@ pub struct SizeAnswer {
 /// If the table lacks what is asked for, or its runs do not tell how the time
 /// depends on the machines.
 pub fn size(open: &OpenTable, question: SizeQuestion) -> Result<SizeAnswer, Failure> {
+    crate::predict::check_probability("--confidence", question.confidence)?;
     let mut table = open.runs(std::slice::from_ref(&question.time))?;
     let given = table
         .runs
@@ -79,7 +80,14 @@ pub fn size(open: &OpenTable, question: SizeQuestion) -> Result<SizeAnswer, Fail
         work: question.work,
         measured_cores: question.measured_cores,
     };
-    let sizing = sized(&law, &question.machines, &request).map_err(Failure::user)?;
+    let sizing = sized(&law, &question.machines, &request).map_err(|error| {
+        let too_many = matches!(error, SizeError::TooMany { .. });
+        let failure = Failure::user(error);
+        match too_many {
+            true => failure.hint("lower --workers, or shorten the price list"),
+            false => failure,
+        }
+    })?;
     Ok(SizeAnswer {
         table,
         machines: question.machines,

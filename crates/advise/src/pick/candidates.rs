@@ -20,6 +20,12 @@ pub enum Space {
 /// Why there are no candidates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum CandidatesError {
+    /// More configurations were asked for than memory is meant for.
+    #[error("a grid of {asked} configurations is too fine; at most {MOST_GRID} are considered")]
+    TooFine {
+        /// How many were asked for.
+        asked: usize,
+    },
     /// The observed levels alone make more combinations than allowed.
     #[error("the observed levels make {found} combinations; at most {most} are considered")]
     TooMany {
@@ -29,6 +35,9 @@ pub enum CandidatesError {
         most: usize,
     },
 }
+
+/// The most configurations that a grid may have.
+const MOST_GRID: usize = 1_000_000;
 
 /// Points per numeric factor that are tried, finest first.
 const RESOLUTIONS: [usize; 13] = [1000, 500, 250, 120, 60, 40, 30, 20, 15, 10, 7, 5, 3];
@@ -41,6 +50,7 @@ pub fn candidates(
 ) -> Result<Vec<Configuration>, CandidatesError> {
     match space {
         Space::Observed => Ok(observed(runs, given)),
+        Space::Grid { most } if most > MOST_GRID => Err(CandidatesError::TooFine { asked: most }),
         Space::Grid { most } => grid(runs, given, most),
     }
 }
@@ -141,7 +151,8 @@ fn finer(factor: &Factor, points: usize) -> Vec<f64> {
         let value = if by_ratio {
             (low.ln() + share * (high / low).ln()).exp()
         } else {
-            low + share * (high - low)
+            // A difference of the ends could overflow.
+            (1.0 - share) * low + share * high
         };
         if *whole { value.round() } else { value }
     }));

@@ -11,7 +11,7 @@ pub use constraint::{Constraint, Limit};
 pub use objective::Objective;
 pub use suggest::{Evidence, SuggestError, SuggestOptions, Suggestion, propose, suggest};
 
-use crate::predict::{Belief, Prediction, Predictor};
+use crate::predict::{LEAST_CONFIDENCE, MOST_CONFIDENCE, Prediction, Predictor, is_confidence};
 use crate::runs::Configuration;
 use thiserror::Error;
 
@@ -47,8 +47,8 @@ pub enum PickError {
     /// A limit or a weight is NaN or infinite.
     #[error("`{0}` has a limit or a weight that is not finite")]
     NotFinite(String),
-    /// A confidence or a coverage is not a probability.
-    #[error("the confidence {0} is not between 0 and 1")]
+    /// A confidence or a coverage is not one that a table of runs can speak of.
+    #[error("the confidence {0} is not between {LEAST_CONFIDENCE} and {MOST_CONFIDENCE}")]
     Confidence(f64),
     /// There is nothing to pick from.
     #[error("there are no configurations to pick from")]
@@ -212,13 +212,17 @@ pub fn judge(
     Ok((0..candidates.len()).map(|row| table.picked(row)).collect())
 }
 
+/// Candidates whose beliefs are held at a time.
+const BLOCK: usize = 512;
+
 /// Everything believed of every candidate.
 struct Outlook<'a> {
     predictors: &'a [Predictor],
     candidates: &'a [Configuration],
     request: &'a PickRequest,
-    /// By predictor, then by candidate.
-    beliefs: Vec<Vec<Belief>>,
+    /// Predicted values by predictor, then by candidate. Beliefs are large, and
+    /// are asked for again for the few candidates that are shown.
+    values: Vec<Vec<f64>>,
     objectives: Vec<f64>,
     chances: Vec<Vec<f64>>,
 }
@@ -229,49 +233,53 @@ impl<'a> Outlook<'a> {
         candidates: &'a [Configuration],
         request: &'a PickRequest,
     ) -> Self {
-        let beliefs: Vec<Vec<Belief>> = predictors
-            .iter()
-            .map(|predictor| predictor.beliefs(candidates))
-            .collect();
         let place = |response: &str| {
             let found = predictors.iter().position(|p| p.response() == response);
             found.expect("every response of the request is predicted: it was checked")
         };
+        let limits: Vec<(usize, Limit)> = request
+            .constraints
+            .iter()
+            .map(|constraint| (place(&constraint.response), constraint.limit))
+            .collect();
+        let mut values = vec![Vec::with_capacity(candidates.len()); predictors.len()];
+        let mut chances = vec![vec![0.0; limits.len()]; candidates.len()];
+        for (number, block) in candidates.chunks(BLOCK).enumerate() {
+            for (at, predictor) in predictors.iter().enumerate() {
+                let beliefs = predictor.beliefs(block);
+                for (row, belief) in beliefs.iter().enumerate() {
+                    let chances = &mut chances[number * BLOCK + row];
+                    for (chance, (_, limit)) in chances
+                        .iter_mut()
+                        .zip(&limits)
+                        .filter(|(_, (of, _))| *of == at)
+                    {
+                        *chance = match *limit {
+                            Limit::AtMost(value) => predictor.at_most(belief, value),
+                            Limit::AtLeast(value) => predictor.at_least(belief, value),
+                        };
+                    }
+                }
+                values[at].extend(beliefs.iter().map(|belief| belief.value()));
+            }
+        }
         let weights: Vec<(usize, f64)> = request
             .objective
             .weights()
             .into_iter()
             .map(|(response, weight)| (place(response), weight))
             .collect();
-        let limits: Vec<(usize, Limit)> = request
-            .constraints
-            .iter()
-            .map(|constraint| (place(&constraint.response), constraint.limit))
-            .collect();
         let objective = |row: usize| {
-            let terms = weights
-                .iter()
-                .map(|&(at, weight)| weight * beliefs[at][row].value());
+            let terms = weights.iter().map(|&(at, weight)| weight * values[at][row]);
             terms.sum()
-        };
-        let chance = |row: usize, at: usize, limit: Limit| match limit {
-            Limit::AtMost(value) => predictors[at].at_most(&beliefs[at][row], value),
-            Limit::AtLeast(value) => predictors[at].at_least(&beliefs[at][row], value),
         };
         Self {
             objectives: (0..candidates.len()).map(objective).collect(),
-            chances: (0..candidates.len())
-                .map(|row| {
-                    limits
-                        .iter()
-                        .map(|&(at, limit)| chance(row, at, limit))
-                        .collect()
-                })
-                .collect(),
+            chances,
             predictors,
             candidates,
             request,
-            beliefs,
+            values,
         }
     }
 
@@ -319,7 +327,7 @@ impl<'a> Outlook<'a> {
             .predictors
             .iter()
             .position(|p| p.response() == response);
-        self.beliefs[at.expect("the response is predicted")][row].value()
+        self.values[at.expect("the response is predicted")][row]
     }
 
     fn picked(&self, row: usize) -> Picked {
@@ -330,10 +338,9 @@ impl<'a> Outlook<'a> {
             predictions: self
                 .predictors
                 .iter()
-                .zip(&self.beliefs)
-                .map(|(predictor, beliefs)| {
+                .map(|predictor| {
                     let name = predictor.response().to_owned();
-                    (name, predictor.interval(&beliefs[row], coverage))
+                    (name, predictor.predict(&self.candidates[row], coverage))
                 })
                 .collect(),
             chances: self.chances[row].clone(),
@@ -406,7 +413,7 @@ fn check(
         return Err(PickError::NoCandidates);
     }
     for probability in [request.confidence, request.coverage] {
-        if !(probability > 0.0 && probability < 1.0) {
+        if !is_confidence(probability) {
             return Err(PickError::Confidence(probability));
         }
     }

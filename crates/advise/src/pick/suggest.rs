@@ -116,7 +116,8 @@ const SPREAD: usize = 5;
 /// process (Jones, Schonlau and Welch 1998), times the probability of keeping
 /// the limits (Gardner and others 2014), per expected second (Snoek, Larochelle
 /// and Adams 2012) decides. Several proposals are made one after another, each
-/// believing the ones before (Ginsbourger, Le Riche and Carraro 2010). A
+/// believing the ones before (Ginsbourger, Le Riche and Carraro 2010); what each
+/// is worth is said by the runs alone, and the most worthwhile comes first. A
 /// configuration that was run is not proposed again.
 pub fn propose(
     factors: &Factors,
@@ -130,6 +131,8 @@ pub fn propose(
     let mut taken = known.settings.clone();
     let mut seen: BTreeSet<Vec<u64>> = taken.iter().map(|at| key(at)).collect();
     let mut suggestions = Vec::new();
+    // What is known without any proposal: the one yardstick for all of them.
+    let known_now = Surrogates::fit(factors, evidence, &eligible, options);
     while suggestions.len() < options.count {
         let fresh: Vec<&Configuration> = candidates
             .iter()
@@ -149,8 +152,12 @@ pub fn propose(
         if let Some(surrogates) = &surrogates {
             known.believe(&next.configuration, surrogates);
         }
-        suggestions.push(next);
+        let judged = known_now.as_ref().map(|now| now.judge(&next.configuration));
+        suggestions.push(judged.unwrap_or(next));
     }
+    // The first is the best by what is known now: it was chosen so, and believing in
+    // it must not make another one look better.
+    suggestions.sort_by(|a, b| b.worth.total_cmp(&a.worth));
     Ok(suggestions)
 }
 

@@ -8,6 +8,9 @@ pub enum IntervalMethod {
     /// Ranks of out-of-fold residuals: no distribution is assumed (Vovk,
     /// Gammerman and Shafer 2005; cross-conformal, Vovk 2015).
     Conformal,
+    /// The model itself, averaged over what the runs leave open, and checked by
+    /// runs that are left out.
+    Posterior,
     /// Student's t: there are too few residuals for ranks to reach the asked
     /// coverage, so they are taken as normal.
     Student,
@@ -55,7 +58,7 @@ impl Residuals {
     pub(crate) fn half_width(&self, coverage: f64) -> f64 {
         match self.method(coverage) {
             IntervalMethod::Conformal => self.absolute[self.rank(coverage) - 1],
-            IntervalMethod::Student => {
+            IntervalMethod::Student | IntervalMethod::Posterior => {
                 self.student_deviation() * self.student().upper_quantile((1.0 - coverage) / 2.0)
             }
         }
@@ -86,7 +89,7 @@ impl Residuals {
 
     fn rank(&self, coverage: f64) -> usize {
         // Rounding must not lift 0.95 · 20 above 19.
-        ((self.absolute.len() + 1) as f64 * coverage - 1e-9).ceil() as usize
+        (((self.absolute.len() + 1) as f64 * coverage - 1e-9).ceil() as usize).max(1)
     }
 
     fn student(&self) -> StudentT {

@@ -11,6 +11,9 @@ pub(crate) enum Style {
     /// By their logarithm where all levels are above zero and span a factor of
     /// two or more: the effect of a scale factor is a ratio.
     Logarithmic,
+    /// As logarithmic; every category has a column of 0 and 1, so that none is the
+    /// reference of the others and all are equally far apart.
+    Places,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -72,7 +75,8 @@ impl Encoding {
                 }
                 // The first level is the reference.
                 FactorKind::Categorical { levels } => {
-                    sources.extend((1..levels.len()).filter_map(|level| {
+                    let first = usize::from(style != Style::Places);
+                    sources.extend((first..levels.len()).filter_map(|level| {
                         let level = level as f64;
                         let seen = rows.iter().any(|row| row[at] == level);
                         seen.then_some(Source::Category { factor: at, level })
@@ -87,6 +91,9 @@ impl Encoding {
         let (centres, scales) = sources
             .iter()
             .map(|source| {
+                if style == Style::Places && matches!(source, Source::Category { .. }) {
+                    return (0.0, 1.0);
+                }
                 let values = || rows.iter().map(|row| source.value(row));
                 let centre = values().sum::<f64>() / count;
                 let squares: f64 = values().map(|v| (v - centre) * (v - centre)).sum();
@@ -116,6 +123,22 @@ impl Encoding {
 
     pub(crate) fn len(&self) -> usize {
         self.sources.len()
+    }
+
+    /// The factor that each column describes, numbered from zero without gaps; one
+    /// column if nothing varied.
+    pub(crate) fn factor_of_columns(&self) -> Vec<usize> {
+        let mut known: Vec<[usize; 2]> = Vec::new();
+        let columns = self.sources.iter().map(|source| {
+            let factors = source.factors();
+            let found = known.iter().position(|other| *other == factors);
+            found.unwrap_or_else(|| {
+                known.push(factors);
+                known.len() - 1
+            })
+        });
+        let columns: Vec<usize> = columns.collect();
+        if columns.is_empty() { vec![0] } else { columns }
     }
 
     /// Pairs of features that describe different factors.
@@ -174,10 +197,11 @@ fn shape(values: impl Iterator<Item = f64>, style: Style) -> Shape {
     let (low, high) = values.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| {
         (low.min(value), high.max(value))
     });
-    if style == Style::Logarithmic && low > 0.0 && high >= 2.0 * low {
-        Shape::Log { floor: low * 1e-3 }
-    } else {
-        Shape::Raw
+    let by_ratio = low > 0.0 && high >= 2.0 * low;
+    match style {
+        Style::Logarithmic if by_ratio => Shape::Log { floor: low * 1e-3 },
+        Style::Places if by_ratio => Shape::Log { floor: low * 1e-3 },
+        _ => Shape::Raw,
     }
 }
 

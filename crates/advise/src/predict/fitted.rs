@@ -1,8 +1,10 @@
 //! The closed set of predictors.
 
 use super::FitPredictorError;
+use super::averaged::Averaged;
 use super::linear::Linear;
 use super::operational::Operational;
+use super::penalised::{Penalised, Penalty};
 use super::process::Process;
 use super::scale::Scale;
 use super::scaling::Scaling;
@@ -17,11 +19,21 @@ pub enum Kind {
     /// Main effects and two-factor interactions; the response or its logarithm,
     /// whichever cross-validation prefers.
     Linear,
+    /// The same terms with a penalty on squared coefficients.
+    Ridge,
+    /// The same terms with a penalty on the sizes of coefficients.
+    Lasso,
     /// The operational law of a processor and a disk with a queue.
     Queue,
     /// Ernest's law or the universal scalability law.
     Scaling,
-    /// A linear trend or the operational law, and a Gaussian process around it.
+    /// One regression tree.
+    Tree,
+    /// A linear trend or the operational law, and a Gaussian process of the
+    /// greatest likelihood around it.
+    Kriging,
+    /// A Gaussian process averaged over its hyper-parameters, and a quarter of a
+    /// forest.
     Gp,
     /// Gradient-boosted trees.
     Boost,
@@ -31,10 +43,14 @@ pub enum Kind {
 
 impl Kind {
     /// All predictors.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 10] = [
         Self::Linear,
+        Self::Ridge,
+        Self::Lasso,
         Self::Queue,
         Self::Scaling,
+        Self::Tree,
+        Self::Kriging,
         Self::Gp,
         Self::Boost,
         Self::Forest,
@@ -44,8 +60,12 @@ impl Kind {
     pub fn name(self) -> &'static str {
         match self {
             Self::Linear => "linear",
+            Self::Ridge => "ridge",
+            Self::Lasso => "lasso",
             Self::Queue => "queue",
             Self::Scaling => "scaling",
+            Self::Tree => "tree",
+            Self::Kriging => "kriging",
             Self::Gp => "gp",
             Self::Boost => "boost",
             Self::Forest => "forest",
@@ -68,11 +88,12 @@ impl fmt::Display for Kind {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Fitted {
     Linear(Linear),
+    Penalised(Penalised),
     Queue(Operational),
     Scaling(Scaling),
-    Gp(Process),
-    Boost(Trees),
-    Forest(Trees),
+    Kriging(Process),
+    Gp(Box<Averaged>),
+    Trees(Trees),
 }
 
 impl Fitted {
@@ -82,17 +103,27 @@ impl Fitted {
         seed: u64,
         threads: Threads,
     ) -> Result<Self, FitPredictorError> {
-        Ok(match kind {
-            Kind::Linear => Self::Linear(linear(data, seed)?),
-            Kind::Queue => Self::Queue(Operational::fit(data)?),
-            Kind::Scaling => Self::Scaling(Scaling::fit(data)?),
-            Kind::Gp => {
+        let trees = |growth| Ok(Self::Trees(Trees::fit(data, growth, seed, threads)?));
+        let penalised = |penalty| {
+            let model = Penalised::fit(data, penalty, seed, threads)?;
+            Ok(Self::Penalised(model))
+        };
+        match kind {
+            Kind::Linear => Ok(Self::Linear(linear(data, seed)?)),
+            Kind::Ridge => penalised(Penalty::Squares),
+            Kind::Lasso => penalised(Penalty::Sizes),
+            Kind::Queue => Ok(Self::Queue(Operational::fit(data)?)),
+            Kind::Scaling => Ok(Self::Scaling(Scaling::fit(data)?)),
+            Kind::Tree => trees(Growth::Tree),
+            Kind::Kriging => {
                 let scale = data.scale();
-                Self::Gp(Process::fit(data, scale, 0, seed, threads)?)
+                let process = Process::fit(data, scale, 0, seed, threads)?;
+                Ok(Self::Kriging(process))
             }
-            Kind::Boost => Self::Boost(Trees::fit(data, Growth::Boost, seed, threads)?),
-            Kind::Forest => Self::Forest(Trees::fit(data, Growth::Forest, seed, threads)?),
-        })
+            Kind::Gp => Ok(Self::Gp(Box::new(Averaged::fit(data, seed, threads)?))),
+            Kind::Boost => trees(Growth::Boost),
+            Kind::Forest => trees(Growth::Forest),
+        }
     }
 
     pub(crate) fn predict_all(&self, configurations: &[&[f64]], threads: Threads) -> Vec<f64> {
@@ -104,10 +135,16 @@ impl Fitted {
         };
         match self {
             Self::Linear(model) => each(&|at| model.predict(at)),
+            Self::Penalised(model) => each(&|at| model.predict(at)),
             Self::Queue(model) => each(&|at| model.predict(at)),
             Self::Scaling(model) => each(&|at| model.predict(at)),
-            Self::Gp(model) => each(&|at| model.predict(at)),
-            Self::Boost(model) | Self::Forest(model) => model.predict_all(configurations, threads),
+            Self::Kriging(model) => each(&|at| model.predict(at)),
+            Self::Gp(model) => {
+                let beliefs = model.beliefs(configurations, threads).into_iter();
+                let scale = model.scale();
+                beliefs.map(|(centre, _)| scale.back(centre)).collect()
+            }
+            Self::Trees(model) => model.predict_all(configurations, threads),
         }
     }
 
@@ -115,7 +152,7 @@ impl Fitted {
     /// of its errors; `None` for models that give none.
     pub(crate) fn deviation(&self, configuration: &[f64]) -> Option<f64> {
         match self {
-            Self::Gp(model) => Some(model.run_deviation(configuration)),
+            Self::Kriging(model) => Some(model.run_deviation(configuration)),
             _ => None,
         }
     }
@@ -124,10 +161,21 @@ impl Fitted {
     pub(crate) fn scale(&self) -> Scale {
         match self {
             Self::Linear(model) => model.scale(),
+            Self::Penalised(model) => model.scale(),
             // Both are fitted to relative errors of positive times.
             Self::Queue(_) | Self::Scaling(_) => Scale::Log,
+            Self::Kriging(model) => model.scale(),
             Self::Gp(model) => model.scale(),
-            Self::Boost(model) | Self::Forest(model) => model.scale(),
+            Self::Trees(model) => model.scale(),
+        }
+    }
+
+    /// The hyper-parameters that a grid search settled on, in words.
+    pub(crate) fn settled(&self) -> Option<String> {
+        match self {
+            Self::Penalised(model) => Some(model.settled()),
+            Self::Trees(model) => Some(model.settled().to_owned()),
+            _ => None,
         }
     }
 }

@@ -89,7 +89,12 @@ impl Linear {
     }
 }
 
-fn terms(encoding: &Encoding, pairs: &[(usize, usize)], configuration: &[f64]) -> Vec<f64> {
+/// Features and the products of pairs of them.
+pub(super) fn terms(
+    encoding: &Encoding,
+    pairs: &[(usize, usize)],
+    configuration: &[f64],
+) -> Vec<f64> {
     let mut terms = encoding.features(configuration);
     for &(first, second) in pairs {
         terms.push(terms[first] * terms[second]);

@@ -1,34 +1,47 @@
 //! Predictors of a response: laws of performance and learners, compared
 //! honestly, with intervals that hold.
 
+mod averaged;
 mod compare;
 mod conformal;
 mod demand;
 mod encode;
+mod errors;
 mod fitted;
+mod holdout;
+mod importance;
 mod linear;
+mod mixture;
 mod operational;
+mod penalised;
 mod predictor;
 mod process;
 mod region;
 mod role;
 mod scale;
 mod scaling;
+mod support;
 mod training;
 mod trees;
+mod tuned;
 
 pub use compare::{Compared, Comparison, Score};
 pub use conformal::IntervalMethod;
 pub(crate) use conformal::Residuals;
 pub use demand::{Demand, DemandSource};
 pub use fitted::Kind;
+pub use holdout::{HeldOut, Holdout, hold_out};
+pub use importance::{FactorImportance, importances};
 pub use predictor::{Belief, Choice, PredictOptions, Prediction, Predictor, PredictorError};
+pub use predictor::{LEAST_CONFIDENCE, MOST_CONFIDENCE, is_confidence};
 pub use region::{Outside, OutsideHow};
 pub use role::{AssignRoleError, Role, Roles};
 pub use scale::Scale;
 pub use scaling::ScalingLaw;
+pub use support::{Interval, NotKnown, Support};
 
 pub(crate) use encode::places;
+
 pub(crate) use process::{Process, Spread};
 pub(crate) use training::Training;
 
@@ -52,6 +65,14 @@ pub enum FitPredictorError {
     TooFewSettings {
         /// The least number of distinct settings.
         needed: usize,
+        /// How many there are.
+        found: usize,
+    },
+    /// There are more distinct settings than the predictor can take.
+    #[error("{found} distinct settings are too many; it takes at most {most}")]
+    TooManySettings {
+        /// The greatest number of distinct settings.
+        most: usize,
         /// How many there are.
         found: usize,
     },

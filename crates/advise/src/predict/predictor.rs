@@ -1,14 +1,16 @@
 //! A fitted predictor with its intervals.
 
 use super::FitPredictorError;
-use super::compare::{Comparison, Judging, OutOfFold, choose, judge};
-use super::conformal::{IntervalMethod, Residuals};
+use super::compare::{self, Comparison, Judging};
+use super::conformal::IntervalMethod;
 use super::demand::{Demand, DemandSource};
-use super::encode::{Encoding, Style};
+use super::errors::Errors;
 use super::fitted::{Fitted, Kind};
+use super::mixture::Mixture;
 use super::region::{Outside, Region, widening};
 use super::role::Roles;
 use super::scale::Scale;
+use super::support::{Interval, Reach, Support, reason};
 use super::training::Training;
 use crate::runs::Runs;
 use paceline_learn::Threads;
@@ -20,7 +22,8 @@ pub(crate) const LEAST_TRIALS: usize = 5;
 /// Which predictor to use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Choice {
-    /// The one that predicts unseen trials best.
+    /// The averaged Gaussian process where it suits the table, otherwise the one
+    /// that predicts unseen trials best.
     #[default]
     Auto,
     /// This one.
@@ -32,14 +35,19 @@ pub enum Choice {
 pub struct PredictOptions {
     /// Which predictor to use.
     pub choice: Choice,
-    /// The coverage at which the comparison judges intervals; between 0 and 1.
+    /// Whether all predictors are fitted and compared, which takes much longer
+    /// than fitting the one that is used. It changes no prediction.
+    pub compare: bool,
+    /// The coverage at which the comparison judges intervals.
     pub coverage: f64,
     /// Which factor plays which part; found by name if `None`.
     pub roles: Option<Roles>,
     /// What each run of the table used, for a response that is its duration;
     /// ignored unless all of it is usable.
     pub demands: Option<Vec<Demand>>,
-    /// The seed of folds, forests and restarts.
+    /// What the response can be at all; told by its name if `None`.
+    pub support: Option<Support>,
+    /// The seed of chains, folds, forests and restarts.
     pub seed: u64,
     /// How many threads may be used; results do not depend on it.
     pub threads: Threads,
@@ -49,9 +57,11 @@ impl Default for PredictOptions {
     fn default() -> Self {
         Self {
             choice: Choice::Auto,
+            compare: false,
             coverage: 0.95,
             roles: None,
             demands: None,
+            support: None,
             seed: 1,
             threads: Threads::ONE,
         }
@@ -75,9 +85,15 @@ pub enum PredictorError {
         /// How many trials there are.
         found: usize,
     },
-    /// A coverage or confidence is not a probability.
-    #[error("the coverage {0} is not between 0 and 1")]
+    /// A coverage is not one that a table of runs can speak of.
+    #[error("the coverage {0} is not between {LEAST_CONFIDENCE} and {MOST_CONFIDENCE}")]
     Coverage(f64),
+    /// A share of the trials cannot be held out.
+    #[error(
+        "a share of {0} cannot be held out; it must be above 0 and below 1, and leave at \
+             least {LEAST_TRIALS} trials to learn from"
+    )]
+    Holdout(f64),
     /// The named predictor cannot be fitted.
     #[error("{kind}: {error}")]
     Fit {
@@ -92,106 +108,132 @@ pub enum PredictorError {
     None(#[source] FitPredictorError),
 }
 
+/// The least and the greatest probability that may be asked for. Below, an
+/// interval says nothing; above, no table of runs supports it.
+pub const LEAST_CONFIDENCE: f64 = 0.01;
+/// See [`LEAST_CONFIDENCE`].
+pub const MOST_CONFIDENCE: f64 = 0.9999;
+
+/// Whether a coverage or confidence may be asked for.
+pub fn is_confidence(value: f64) -> bool {
+    (LEAST_CONFIDENCE..=MOST_CONFIDENCE).contains(&value)
+}
+
 /// A predictor of one response, with its errors on trials it has not seen.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Predictor {
     response: String,
     fitted: Fitted,
-    residuals: Residuals,
-    local: Local,
+    errors: Errors,
     region: Region,
+    reach: Reach,
+    support: Support,
     comparison: Comparison,
     source: DemandSource,
+    runs: usize,
     threads: Threads,
 }
 
-/// What is believed of a response before a run: a centre and how wide its errors
-/// are there, on the response's scale.
+/// What is believed of a response before a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Belief {
+    /// On the model's scale.
     centre: f64,
-    width: f64,
+    spread: Spread,
+    /// What the response is predicted to be.
+    value: f64,
     scale: Scale,
     /// How the configuration lies outside what was observed; empty inside.
     pub outside: Vec<Outside>,
 }
 
+#[derive(Debug, Clone, PartialEq)]
+enum Spread {
+    /// Errors as those of other runs, so many times as wide.
+    Residuals {
+        width: f64,
+    },
+    Mixture(Mixture),
+}
+
 /// A predicted value with its interval.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Prediction {
-    /// The predicted value.
-    pub value: f64,
-    /// The lower end of the interval.
-    pub low: f64,
-    /// The upper end of the interval.
-    pub high: f64,
+    /// The predicted value; `None` where the runs say nothing about it.
+    pub value: Option<f64>,
+    /// Where a run's response lies with the asked probability.
+    pub interval: Interval,
     /// How the configuration lies outside what was observed; empty inside.
     pub outside: Vec<Outside>,
 }
 
 impl Predictor {
-    /// Fits a response of a table.
+    /// Fits a response of a table. The order of its runs does not matter.
     pub fn fit(
         runs: &Runs,
         response: &str,
         options: &PredictOptions,
     ) -> Result<Self, PredictorError> {
-        let values = runs.response(response).ok_or_else(|| {
-            let known: Vec<&str> = runs.response_names().collect();
-            PredictorError::UnknownResponse {
-                name: response.to_owned(),
-                known: known.join(", "),
-            }
-        })?;
-        check_probability(options.coverage)?;
-        let mut trials = runs.trials().to_vec();
-        trials.sort_unstable();
-        trials.dedup();
-        if trials.len() < LEAST_TRIALS {
-            return Err(PredictorError::TooFewTrials {
-                found: trials.len(),
-            });
-        }
-        let roles = options.roles.clone();
-        let roles = roles.unwrap_or_else(|| Roles::by_name(runs.factors()));
-        let data = Training::new(
-            runs.factors(),
-            &roles,
-            runs.settings(),
-            values,
-            runs.trials(),
-        );
-        let demands = options.demands.clone().filter(|demands| {
-            demands.len() == runs.rows() && demands.iter().all(Demand::is_usable)
-        });
-        let source = match demands {
-            Some(_) => DemandSource::Samples,
-            None => DemandSource::Table,
-        };
-        let data = data.with_demands(demands);
+        let table = Table::read(runs, response, options)?;
+        let data = table.training(runs);
         let judging = Judging {
             coverage: options.coverage,
             seed: options.seed,
             threads: options.threads,
         };
-        let (comparison, found) = match options.choice {
-            Choice::Auto => choose(&data, judging).map_err(PredictorError::None)?,
-            Choice::Only(kind) => {
-                judge(kind, &data, judging).map_err(|error| PredictorError::Fit { kind, error })?
+        let fit = |kind: Kind| {
+            Fitted::fit(kind, &data, options.seed, options.threads)
+                .map_err(|error| PredictorError::Fit { kind, error })
+        };
+        let unsuited = compare::unsuited(&data);
+        let asked = options.choice == Choice::Only(Kind::Gp);
+        let averaged = match options.choice {
+            Choice::Only(Kind::Gp) => Some(fit(Kind::Gp)?),
+            Choice::Auto if unsuited.is_none() => fit(Kind::Gp).ok(),
+            _ => None,
+        };
+        let (comparison, fitted, errors) = match (averaged, options.choice) {
+            (Some(fitted), _) => {
+                let comparison = match &fitted {
+                    Fitted::Gp(_) if options.compare && !asked => {
+                        compare::all(&data, judging, None).map_err(PredictorError::None)?
+                    }
+                    Fitted::Gp(model) => compare::averaged(model, &data, options.coverage, asked),
+                    _ => unreachable!("a predictor is fitted as the kind that was asked for"),
+                };
+                (comparison, fitted, Errors::Posterior)
+            }
+            (None, Choice::Only(kind)) => {
+                let (comparison, found) = compare::judge(kind, &data, judging)
+                    .map_err(|error| PredictorError::Fit { kind, error })?;
+                let fitted = fit(kind)?;
+                let errors = Errors::of(&data, &found, &fitted, table.trials, options.coverage);
+                (comparison, fitted, errors)
+            }
+            (None, Choice::Auto) => {
+                let why = unsuited.unwrap_or("gp cannot be fitted");
+                let comparison =
+                    compare::all(&data, judging, Some(why)).map_err(PredictorError::None)?;
+                let kind = comparison.chosen;
+                let (_, found) = compare::judge(kind, &data, judging)
+                    .map_err(|error| PredictorError::Fit { kind, error })?;
+                let fitted = fit(kind)?;
+                let errors = Errors::of(&data, &found, &fitted, table.trials, options.coverage);
+                (comparison, fitted, errors)
             }
         };
-        let kind = comparison.chosen;
-        let fitted = Fitted::fit(kind, &data, options.seed, options.threads)
-            .map_err(|error| PredictorError::Fit { kind, error })?;
-        let (residuals, local) = errors(&data, &found, &fitted, trials.len(), options.coverage);
         Ok(Self {
             response: response.to_owned(),
+            reach: Reach::of(&data.response, fitted.scale()),
+            support: options
+                .support
+                .unwrap_or_else(|| Support::of(response, &data.response)),
+            runs: data.rows.len(),
             fitted,
-            residuals,
-            local,
+            errors,
             region: Region::of(runs.factors(), runs.settings()),
             comparison,
-            source,
+            source: table.source,
             threads: options.threads,
         })
     }
@@ -211,15 +253,27 @@ impl Predictor {
         &self.comparison
     }
 
-    /// Whether intervals rest on ranks or on Student's t.
+    /// What intervals rest on.
     pub fn method(&self, coverage: f64) -> IntervalMethod {
-        self.residuals.method(coverage)
+        match &self.errors {
+            Errors::OutOfFold { residuals, .. } => residuals.method(coverage),
+            Errors::Posterior => IntervalMethod::Posterior,
+        }
     }
 
-    /// Whether intervals are wider where the model is less sure, or where
-    /// neighbouring trials were missed by more.
-    pub fn is_locally_scaled(&self) -> bool {
-        self.local != Local::Even
+    /// The hyper-parameters that a grid search settled on, in words; `None` for
+    /// predictors without one.
+    pub fn settled(&self) -> Option<String> {
+        self.fitted.settled()
+    }
+
+    /// How much of the belief is that the spread of runs changes along the
+    /// factors; `None` for predictors that do not consider it.
+    pub fn unequal_spread(&self) -> Option<f64> {
+        match &self.fitted {
+            Fitted::Gp(model) => Some(model.unequal_share()),
+            _ => None,
+        }
     }
 
     /// How busy the queue model says the disk is; `None` for other predictors.
@@ -250,15 +304,33 @@ impl Predictor {
     pub fn beliefs<C: AsRef<[f64]>>(&self, configurations: &[C]) -> Vec<Belief> {
         let at: Vec<&[f64]> = configurations.iter().map(AsRef::as_ref).collect();
         let scale = self.fitted.scale();
-        let values = self.fitted.predict_all(&at, self.threads);
-        at.iter()
-            .zip(values)
-            .map(|(configuration, value)| {
+        let spreads: Vec<(f64, Spread)> = match (&self.fitted, &self.errors) {
+            (Fitted::Gp(model), Errors::Posterior) => {
+                let beliefs = model.beliefs(&at, self.threads).into_iter();
+                beliefs
+                    .map(|(centre, mixture)| (centre, Spread::Mixture(mixture)))
+                    .collect()
+            }
+            (fitted, errors) => {
+                let values = fitted.predict_all(&at, self.threads);
+                let pairs = at.iter().zip(values);
+                pairs
+                    .map(|(configuration, value)| {
+                        let width = errors.width(fitted, configuration);
+                        (scale.to(value), Spread::Residuals { width })
+                    })
+                    .collect()
+            }
+        };
+        let pairs = at.iter().zip(spreads);
+        pairs
+            .map(|(configuration, (centre, spread))| {
                 let outside = self.region.outside(configuration);
-                let local = self.local.width(&self.fitted, configuration);
+                let wider = widening(&outside);
                 Belief {
-                    centre: scale.to(value),
-                    width: local * widening(&outside),
+                    value: self.support.clamp(scale.back(self.reach.clamp(centre))),
+                    spread: spread.widened(centre, wider),
+                    centre,
                     scale,
                     outside,
                 }
@@ -272,161 +344,175 @@ impl Predictor {
         self.interval(belief, coverage)
     }
 
+    /// Where a run lies with that probability, cut off where the runs say nothing
+    /// any more: finite even where an interval is not known.
+    pub fn bounds(&self, belief: &Belief, coverage: f64) -> (f64, f64) {
+        let (low, high) = self.ends(belief, coverage);
+        let back = |value: f64| {
+            let value = belief.scale.back(self.reach.clamp(value));
+            self.support.clamp(value)
+        };
+        (back(low), back(high))
+    }
+
+    /// On the model's scale.
+    fn ends(&self, belief: &Belief, coverage: f64) -> (f64, f64) {
+        match &belief.spread {
+            Spread::Residuals { width } => {
+                let half = self.errors.half_width(coverage) * width;
+                (belief.centre - half, belief.centre + half)
+            }
+            Spread::Mixture(mixture) => {
+                let tail = 0.5 * (1.0 - coverage);
+                (mixture.quantile(tail), mixture.quantile(1.0 - tail))
+            }
+        }
+    }
+
     /// A belief as a value and an interval of that coverage.
     pub fn interval(&self, belief: &Belief, coverage: f64) -> Prediction {
-        let half = self.residuals.half_width(coverage) * belief.width;
+        let (low, high) = self.ends(belief, coverage);
+        let back = |value: f64| self.support.clamp(belief.scale.back(value));
+        let interval = if self.reach.supports(low, high) {
+            Interval::Known {
+                low: back(low),
+                high: back(high),
+            }
+        } else {
+            Interval::NotKnown(reason(&belief.outside))
+        };
+        let known = self.reach.supports(belief.centre, belief.centre);
         Prediction {
-            value: belief.scale.back(belief.centre),
-            low: belief.scale.back(belief.centre - half),
-            high: belief.scale.back(belief.centre + half),
+            value: known.then_some(belief.value),
+            interval,
             outside: belief.outside.clone(),
         }
     }
 
     /// The probability that a run's response is at most `limit`.
     pub fn at_most(&self, belief: &Belief, limit: f64) -> f64 {
-        let bound = (belief.scale.to(limit) - belief.centre) / belief.width;
-        self.residuals.at_most(bound)
+        if let Some(certain) = self.support.at_most(limit) {
+            return certain;
+        }
+        let bound = belief.scale.to(limit);
+        match &belief.spread {
+            Spread::Residuals { width } => self.errors.at_most((bound - belief.centre) / width),
+            Spread::Mixture(mixture) => self.supported(mixture.cdf(bound)),
+        }
     }
 
     /// The probability that a run's response is at least `limit`.
     pub fn at_least(&self, belief: &Belief, limit: f64) -> f64 {
-        let bound = (belief.scale.to(limit) - belief.centre) / belief.width;
-        self.residuals.at_least(bound)
+        if let Some(certain) = self.support.at_least(limit) {
+            return certain;
+        }
+        let bound = belief.scale.to(limit);
+        match &belief.spread {
+            Spread::Residuals { width } => self.errors.at_least((bound - belief.centre) / width),
+            Spread::Mixture(mixture) => self.supported(1.0 - mixture.cdf(bound)),
+        }
+    }
+
+    /// A probability as far as so many runs support it: choosing the best of many
+    /// configurations favours those whose probability is overstated (Smith and
+    /// Winkler 2006), so that a quarter of a run is taken to say nothing.
+    fn supported(&self, probability: f64) -> f64 {
+        const SILENT: f64 = 0.25;
+        let silent = SILENT / (self.runs as f64 + SILENT);
+        probability * (1.0 - silent) + 0.5 * silent
     }
 }
 
 impl Belief {
-    /// The predicted value.
+    /// The predicted value; at the edge of what the runs support if it lies beyond.
     pub fn value(&self) -> f64 {
-        self.scale.back(self.centre)
+        self.value
     }
 }
 
-pub(crate) fn check_probability(value: f64) -> Result<(), PredictorError> {
-    if value > 0.0 && value < 1.0 {
-        Ok(())
-    } else {
-        Err(PredictorError::Coverage(value))
-    }
-}
-
-/// How far neighbouring trials were missed, relative to all.
-#[derive(Debug, Clone, PartialEq)]
-struct Difficulty {
-    encoding: Encoding,
-    /// Features of each trial and how far it was missed, relative to all.
-    trials: Vec<(Vec<f64>, f64)>,
-}
-
-/// How many trials around a configuration say how hard it is.
-const NEIGHBOURS: usize = 8;
-
-impl Difficulty {
-    fn new(data: &Training<'_>, residuals: &[f64]) -> Option<Self> {
-        let absolute = Training {
-            response: residuals.iter().map(|r| r.abs()).collect(),
-            ..data.clone()
-        };
-        let (rows, missed) = absolute.means(|r| r);
-        let typical = missed.iter().sum::<f64>() / missed.len() as f64;
-        if rows.len() < 3 * NEIGHBOURS || typical <= 0.0 || !typical.is_finite() {
-            return None;
-        }
-        let encoding = Encoding::new(data.factors, data.roles, &rows, Style::Logarithmic, false);
-        let trials = rows
-            .iter()
-            .zip(missed)
-            .map(|(row, missed)| (encoding.features(row), missed / typical))
-            .collect();
-        Some(Self { encoding, trials })
-    }
-
-    /// Half from the neighbours other than the configuration itself, half from
-    /// all trials: eight residuals alone would scatter too much.
-    fn at(&self, configuration: &[f64]) -> f64 {
-        let here = self.encoding.features(configuration);
-        let mut near: Vec<(f64, f64)> = self
-            .trials
-            .iter()
-            .map(|(features, missed)| {
-                let squares = features.iter().zip(&here).map(|(a, b)| (a - b) * (a - b));
-                (squares.sum::<f64>(), *missed)
-            })
-            .filter(|(distance, _)| *distance > 1e-18)
-            .collect();
-        let count = NEIGHBOURS.min(near.len());
-        near.select_nth_unstable_by(count - 1, |a, b| a.0.total_cmp(&b.0));
-        let local = near[..count].iter().map(|(_, missed)| missed).sum::<f64>() / count as f64;
-        0.5 + 0.5 * local
-    }
-}
-
-/// What errors are measured in.
-#[derive(Debug, Clone, PartialEq)]
-enum Local {
-    /// The same everywhere.
-    Even,
-    /// How far neighbouring trials were missed.
-    Neighbours(Difficulty),
-    /// How wide the model itself takes its error to be.
-    Model,
-}
-
-impl Local {
-    fn width(&self, fitted: &Fitted, configuration: &[f64]) -> f64 {
+impl Spread {
+    fn widened(self, centre: f64, factor: f64) -> Self {
         match self {
-            Self::Even => 1.0,
-            Self::Neighbours(difficulty) => difficulty.at(configuration),
-            Self::Model => fitted.deviation(configuration).unwrap_or(1.0),
+            Self::Residuals { width } => Self::Residuals {
+                width: width * factor,
+            },
+            Self::Mixture(mixture) if factor == 1.0 => Self::Mixture(mixture),
+            Self::Mixture(mixture) => Self::Mixture(mixture.stretched(centre, centre, factor)),
         }
     }
 }
 
-/// Residuals in the measure that makes intervals narrowest on average. The
-/// neighbours must make them narrower by a twentieth at least, since eight of them
-/// say little.
-///
-/// A residual is measured by the model that predicted it, a new run by the final
-/// model, which has seen more: where it has seen the very setting, it is surer,
-/// and so is the interval (normalised conformal prediction, Papadopoulos and
-/// others 2011).
-fn errors(
-    data: &Training<'_>,
-    found: &OutOfFold,
-    fitted: &Fitted,
-    trials: usize,
-    coverage: f64,
-) -> (Residuals, Local) {
-    let freedom = trials as f64 - 1.0;
-    let mut best = (
-        Residuals::new(found.residuals.clone(), freedom),
-        Local::Even,
-    );
-    let mut narrowest = best.0.half_width(coverage);
-    let difficulty = Difficulty::new(data, &found.residuals);
-    let by_neighbours = difficulty.map(|difficulty| {
-        let widths = data.rows.iter().map(|row| difficulty.at(row)).collect();
-        (widths, Local::Neighbours(difficulty), 0.95)
-    });
-    let by_model: Option<Vec<f64>> = found.deviations.iter().copied().collect();
-    let by_model = by_model.map(|widths| (widths, Local::Model, 1.0));
-    for (widths, local, enough) in by_neighbours.into_iter().chain(by_model) {
-        if widths
-            .iter()
-            .any(|&width: &f64| width <= 0.0 || !width.is_finite())
-        {
-            continue;
+/// What is fitted, as it was asked for.
+pub(super) struct Table<'a> {
+    values: &'a [f64],
+    roles: Roles,
+    demands: Option<Vec<Demand>>,
+    source: DemandSource,
+    /// How many trials there are.
+    pub(super) trials: usize,
+}
+
+impl<'a> Table<'a> {
+    pub(super) fn read(
+        runs: &'a Runs,
+        response: &str,
+        options: &PredictOptions,
+    ) -> Result<Self, PredictorError> {
+        let values = runs.response(response).ok_or_else(|| {
+            let known: Vec<&str> = runs.response_names().collect();
+            PredictorError::UnknownResponse {
+                name: response.to_owned(),
+                known: known.join(", "),
+            }
+        })?;
+        if !is_confidence(options.coverage) {
+            return Err(PredictorError::Coverage(options.coverage));
         }
-        let pairs = found.residuals.iter().zip(&widths);
-        let scaled = Residuals::new(pairs.map(|(r, width)| r / width).collect(), freedom);
-        let final_widths = data.rows.iter().map(|row| local.width(fitted, row));
-        let mean = final_widths.sum::<f64>() / data.rows.len() as f64;
-        let width = scaled.half_width(coverage) * mean;
-        if width < enough * narrowest {
-            narrowest = width;
-            best = (scaled, local);
+        let mut trials = runs.trials().to_vec();
+        trials.sort_unstable();
+        trials.dedup();
+        if trials.len() < LEAST_TRIALS {
+            return Err(PredictorError::TooFewTrials {
+                found: trials.len(),
+            });
         }
+        let roles = options.roles.clone();
+        let demands = options.demands.clone().filter(|demands| {
+            demands.len() == runs.rows() && demands.iter().all(Demand::is_usable)
+        });
+        Ok(Self {
+            values,
+            roles: roles.unwrap_or_else(|| Roles::by_name(runs.factors())),
+            source: match demands {
+                Some(_) => DemandSource::Samples,
+                None => DemandSource::Table,
+            },
+            demands,
+            trials: trials.len(),
+        })
     }
-    best
+
+    /// The trial of every run, numbered in an order that follows from the runs
+    /// alone.
+    pub(super) fn canonical_trials(&self, runs: &Runs) -> Vec<usize> {
+        let data = Training::new(
+            runs.factors(),
+            &self.roles,
+            runs.settings(),
+            self.values,
+            runs.trials(),
+        );
+        data.canonical_trials()
+    }
+
+    pub(super) fn training<'t>(&'t self, runs: &'t Runs) -> Training<'t> {
+        let data = Training::new(
+            runs.factors(),
+            &self.roles,
+            runs.settings(),
+            self.values,
+            runs.trials(),
+        );
+        data.with_demands(self.demands.clone()).canonical()
+    }
 }

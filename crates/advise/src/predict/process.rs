@@ -51,7 +51,15 @@ impl Process {
         threads: Threads,
     ) -> Result<Self, FitPredictorError> {
         const LEAST: usize = 4;
+        // The likelihood is climbed some hundred times, each at the cube of this.
+        const MOST: usize = 400;
         let (rows, target) = data.means(|y| scale.to(y));
+        if rows.len() > MOST {
+            return Err(FitPredictorError::TooManySettings {
+                most: MOST,
+                found: rows.len(),
+            });
+        }
         if rows.len() < LEAST {
             return Err(FitPredictorError::TooFewSettings {
                 needed: LEAST,

@@ -4,6 +4,7 @@ use super::demand::Demand;
 use super::role::Roles;
 use super::scale::Scale;
 use crate::runs::{Configuration, Factors, key};
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 /// Settings and one response, with the trial of each row.
@@ -34,6 +35,74 @@ impl<'a> Training<'a> {
             trials: trials.to_vec(),
             demands: None,
         }
+    }
+
+    /// The same runs in an order that follows from them alone, with trials numbered
+    /// anew in that order: no answer may depend on how a table happens to be sorted.
+    pub(crate) fn canonical(&self) -> Self {
+        let trials = self.trials_in_order();
+        let order: Vec<usize> = trials.iter().flatten().copied().collect();
+        let numbers = trials.iter().enumerate();
+        let numbers = numbers.flat_map(|(number, rows)| std::iter::repeat_n(number, rows.len()));
+        Self {
+            trials: numbers.collect(),
+            ..self.select(&order)
+        }
+    }
+
+    /// The trial of every row, as [`Training::canonical`] numbers it.
+    pub(crate) fn canonical_trials(&self) -> Vec<usize> {
+        let mut trials = vec![0; self.rows.len()];
+        for (number, rows) in self.trials_in_order().iter().enumerate() {
+            for &row in rows {
+                trials[row] = number;
+            }
+        }
+        trials
+    }
+
+    /// The rows of each trial, both in order of what they hold.
+    fn trials_in_order(&self) -> Vec<Vec<usize>> {
+        let row_order = |a: usize, b: usize| {
+            let settings = self.rows[a].iter().zip(self.rows[b]);
+            let mut settings = settings.map(|(x, y)| (x + 0.0).total_cmp(&(y + 0.0)));
+            let by_setting = settings.find(|o| o.is_ne()).unwrap_or(Ordering::Equal);
+            let used = |row: usize| {
+                let demand = self.demands.as_ref().map(|demands| demands[row]);
+                demand.map_or([0.0; 2], |demand| [demand.cpu_s, demand.disk_s])
+            };
+            let by_use = || {
+                let pairs = used(a).into_iter().zip(used(b));
+                let mut pairs = pairs.map(|(x, y)| x.total_cmp(&y));
+                pairs.find(|o| o.is_ne()).unwrap_or(Ordering::Equal)
+            };
+            by_setting
+                .then_with(|| self.response[a].total_cmp(&self.response[b]))
+                .then_with(by_use)
+        };
+        let mut members: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+        for (row, &trial) in self.trials.iter().enumerate() {
+            members.entry(trial).or_default().push(row);
+        }
+        let mut trials: Vec<Vec<usize>> = members.into_values().collect();
+        for rows in &mut trials {
+            rows.sort_by(|&a, &b| row_order(a, b));
+        }
+        // Trials of equal runs may change places without anyone noticing.
+        trials.sort_by(|a, b| {
+            let mut pairs = a.iter().zip(b).map(|(&a, &b)| row_order(a, b));
+            let first = pairs.find(|o| o.is_ne());
+            first.unwrap_or_else(|| a.len().cmp(&b.len()))
+        });
+        trials
+    }
+
+    /// Whether runs of one trial have different settings, as the epochs of one run
+    /// have: they err together.
+    pub(crate) fn trials_span_settings(&self) -> bool {
+        let mut settings: BTreeMap<usize, Vec<u64>> = BTreeMap::new();
+        let mut pairs = self.trials.iter().zip(&self.rows);
+        pairs.any(|(&trial, row)| *settings.entry(trial).or_insert_with(|| key(row)) != key(row))
     }
 
     /// With what each run used.

@@ -21,7 +21,7 @@ pub enum FactorKind {
         /// Whether all observed levels are whole, so that a finer grid is too.
         whole: bool,
     },
-    /// Names in the order of their first appearance.
+    /// Names in alphabetical order, whatever the order of the runs.
     Categorical {
         /// The observed levels.
         levels: Vec<String>,
@@ -248,18 +248,14 @@ fn numeric(values: &[f64]) -> FactorKind {
 }
 
 fn categorical(words: Vec<String>) -> (FactorKind, Vec<f64>) {
-    let mut levels: Vec<String> = Vec::new();
-    let codes = words
-        .into_iter()
-        .map(|word| {
-            let at = levels.iter().position(|level| *level == word);
-            let at = at.unwrap_or_else(|| {
-                levels.push(word);
-                levels.len() - 1
-            });
-            at as f64
-        })
-        .collect();
+    let mut levels = words.clone();
+    levels.sort_unstable();
+    levels.dedup();
+    let code = |word: &String| {
+        let at = levels.binary_search(word);
+        at.expect("every word is among the levels") as f64
+    };
+    let codes = words.iter().map(code).collect();
     (FactorKind::Categorical { levels }, codes)
 }
 
@@ -287,7 +283,7 @@ mod tests {
     fn settings_are_read_and_written_alike() {
         let settings = [set("batch", "96"), set("sync", "async")];
         let configuration = factors().configuration(&settings).unwrap();
-        assert_eq!(configuration, [96.0, 1.0]);
+        assert_eq!(configuration, [96.0, 0.0]);
         assert_eq!(factors().settings(&configuration), settings);
     }
 
@@ -303,7 +299,7 @@ mod tests {
         );
         check(
             &[set("sync", "ssp")],
-            "factor `sync` has no level `ssp`; its levels are bsp, async",
+            "factor `sync` has no level `ssp`; its levels are async, bsp",
         );
         check(
             &[set("batch", "big")],

@@ -75,7 +75,22 @@ pub enum RunsError {
         /// The value found.
         value: f64,
     },
+    /// A cell is so large that its square is not a number any more.
+    #[error(
+        "run {row}: column `{column}` is {value}; the largest number a model takes is {LARGEST:e}"
+    )]
+    TooLarge {
+        /// The column.
+        column: String,
+        /// The row, counted from one.
+        row: usize,
+        /// The value found.
+        value: f64,
+    },
 }
+
+/// Squares of differences of such numbers can still be added up.
+const LARGEST: f64 = 1e100;
 
 impl Runs {
     /// Checks columns. Without `trials`, runs with equal settings replicate the
@@ -140,15 +155,19 @@ impl Runs {
         Some(&found.1)
     }
 
-    /// The distinct settings, in order of first appearance.
+    /// The distinct settings, ascending by the first factor, then by the next.
     pub fn distinct_settings(&self) -> Vec<Configuration> {
-        let mut seen = BTreeMap::new();
-        let mut distinct = Vec::new();
-        for setting in &self.settings {
-            if seen.insert(key(setting), ()).is_none() {
-                distinct.push(setting.clone());
-            }
-        }
+        let mut distinct = self.settings.clone();
+        distinct.sort_by(|a, b| {
+            let mut pairs = a
+                .iter()
+                .zip(b)
+                .map(|(a, b)| (a + 0.0).total_cmp(&(b + 0.0)));
+            pairs
+                .find(|o| o.is_ne())
+                .unwrap_or(std::cmp::Ordering::Equal)
+        });
+        distinct.dedup_by(|a, b| key(a) == key(b));
         distinct
     }
 
@@ -251,6 +270,13 @@ fn check_columns(
     for (name, values) in numeric.chain(responses.iter().map(|(name, values)| (name, values))) {
         if let Some(row) = values.iter().position(|value| !value.is_finite()) {
             return Err(RunsError::NotFinite {
+                column: name.clone(),
+                row: row + 1,
+                value: values[row],
+            });
+        }
+        if let Some(row) = values.iter().position(|value| value.abs() > LARGEST) {
+            return Err(RunsError::TooLarge {
                 column: name.clone(),
                 row: row + 1,
                 value: values[row],

@@ -70,7 +70,7 @@ fn model(long: &Runs, response: &str) -> Predictor {
         }
     };
     let options = PredictOptions {
-        choice: Choice::Only(Kind::Gp),
+        choice: Choice::Only(Kind::Kriging),
         roles: Some(roles),
         threads: Threads::new(2),
         ..PredictOptions::default()

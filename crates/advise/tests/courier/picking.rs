@@ -217,12 +217,14 @@ fn requests_without_sense_are_refused() {
         pick(models, &[], &request(1.0)),
         Err(PickError::NoCandidates)
     );
-    let certain = PickRequest {
-        confidence: 1.0,
-        ..request(1.0)
-    };
-    assert_eq!(
-        pick(models, &all, &certain),
-        Err(PickError::Confidence(1.0))
-    );
+    for confidence in [1.0, 1e-12, 0.0] {
+        let senseless = PickRequest {
+            confidence,
+            ..request(1.0)
+        };
+        assert_eq!(
+            pick(models, &all, &senseless),
+            Err(PickError::Confidence(confidence))
+        );
+    }
 }

@@ -17,7 +17,7 @@ fn space() -> Vec<Setting> {
                 cpus,
                 batch,
                 jobs: 3.0,
-                topology: 1,
+                topology: 0,
             });
         }
     }
@@ -70,7 +70,7 @@ fn runs_needed(runs: &Runs, optimum: f64, seed: u64) -> usize {
             batch: at[0],
             cpus: at[1],
             jobs: 3.0,
-            topology: 1,
+            topology: 0,
         };
         let time = setting.noisy_time(&mut noise);
         evidence.settings.push(at);
@@ -122,6 +122,41 @@ fn several_suggestions_differ_and_nothing_is_run_twice() {
     }
     let all = propose(runs.factors(), &seen, &evidence, options(3, 1)).unwrap();
     assert!(all.is_empty());
+}
+
+#[test]
+fn the_first_suggestion_is_the_best_whatever_their_number() {
+    let settings = space();
+    let runs = table(&settings);
+    for seed in 0..6 {
+        let mut noise = Noise::new(seed);
+        let known: Vec<usize> = (0..9).map(|_| noise.below(66)).collect();
+        let time = |row: usize| runs.response("time").unwrap()[row];
+        let evidence = Evidence {
+            settings: known
+                .iter()
+                .map(|&row| runs.settings()[row].clone())
+                .collect(),
+            costs: known
+                .iter()
+                .map(|&row| cost(settings[row], time(row)))
+                .collect(),
+            seconds: Some(known.iter().map(|&row| time(row)).collect()),
+            ..Evidence::default()
+        };
+        let of = |count: usize| {
+            propose(
+                runs.factors(),
+                runs.settings(),
+                &evidence,
+                options(count, 1),
+            )
+            .unwrap()
+        };
+        let (one, five) = (of(1), of(5));
+        assert_eq!(one[0], five[0], "seed {seed}");
+        assert!(five.is_sorted_by(|a, b| a.worth >= b.worth), "{five:?}");
+    }
 }
 
 #[test]

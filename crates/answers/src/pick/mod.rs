@@ -6,12 +6,11 @@ mod weak;
 
 pub use epochs::FreeEpochs;
 pub use running::{BesideAnswer, Line, RunningJob};
-pub use weak::{WeakPredictor, score_of};
+pub use weak::WeakPredictor;
 
 use crate::failure::Failure;
 use crate::predict::{prediction_json, predictor_json};
 use crate::runs_table::{Demands, OpenTable, RunsTable, report_epochs, settings_json, threads};
-use anyhow::anyhow;
 use paceline_advise::curve::candidates_over_epochs;
 use paceline_advise::pick::{
     Constraint, Objective, Pick, PickRequest, Picked, Space, SuggestOptions, Suggestion, Verdict,
@@ -115,11 +114,7 @@ impl PickAnswer {
 /// If the table lacks what is asked for, or has too few runs to learn from.
 pub fn pick(open: &OpenTable, question: &PickQuestion) -> Result<PickAnswer, Failure> {
     let confidence = question.confidence;
-    if !(confidence > 0.0 && confidence < 1.0) {
-        return Err(Failure::user(anyhow!(
-            "--confidence {confidence} is not between 0 and 1"
-        )));
-    }
+    crate::predict::check_probability("--confidence", confidence)?;
     let request = PickRequest {
         objective: question.objective.clone(),
         constraints: question.limits.clone(),
@@ -233,6 +228,7 @@ fn set_up(
                 demands: open.demands_of(&demands, response),
                 seed: question.seed,
                 threads: threads(),
+                ..PredictOptions::default()
             };
             Predictor::fit(&table.runs, response, &options).map_err(Failure::user)
         })

@@ -174,10 +174,11 @@ impl Alone {
     fn of(time: &Predictor, at: &[f64], confidence: f64) -> Self {
         // The upper end of this interval is passed in half of the rest.
         let coverage = (2.0 * confidence - 1.0).max(0.01);
-        let predicted = time.predict(at, coverage);
+        let belief = &time.beliefs(&[at])[0];
+        let (_, upper) = time.bounds(belief, coverage);
         Self {
-            expected_s: predicted.value.max(0.0),
-            upper_s: predicted.high.max(0.0),
+            expected_s: belief.value().max(0.0),
+            upper_s: upper.max(0.0),
         }
     }
 

@@ -1,6 +1,6 @@
 //! Predictors that hardly predict.
 
-use paceline_advise::predict::{Comparison, Predictor, Score};
+use paceline_advise::predict::Predictor;
 
 /// Below this share of the variation, a predictor's choice is close to a guess.
 const LITTLE_EXPLAINED: f64 = 0.5;
@@ -22,7 +22,7 @@ impl WeakPredictor {
     #[must_use]
     pub fn among(predictors: &[Predictor]) -> Vec<Self> {
         let weak = predictors.iter().filter_map(|predictor| {
-            let r2 = score_of(predictor.comparison())?.r2;
+            let r2 = predictor.comparison().score()?.r2;
             (r2 < LITTLE_EXPLAINED).then(|| Self {
                 response: predictor.response().to_owned(),
                 explained: r2.max(0.0),
@@ -30,15 +30,4 @@ impl WeakPredictor {
         });
         weak.collect()
     }
-}
-
-/// The score of the procedure that is used: the choice included, where there was
-/// one.
-#[must_use]
-pub fn score_of(comparison: &Comparison) -> Option<&Score> {
-    comparison.auto.as_ref().or_else(|| {
-        let mut lines = comparison.compared.iter();
-        let chosen = lines.find(|line| line.kind == comparison.chosen)?;
-        chosen.outcome.as_ref().ok()
-    })
 }

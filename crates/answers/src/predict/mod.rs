@@ -8,7 +8,9 @@ use crate::failure::Failure;
 use crate::runs_table::{Demands, EpochsTable, OpenTable, RunsTable, settings_json, threads};
 use anyhow::anyhow;
 use paceline_advise::predict::{
-    Choice, DemandSource, IntervalMethod, PredictOptions, Prediction, Predictor, Score,
+    Choice, DemandSource, FactorImportance, Holdout, Interval, IntervalMethod, LEAST_CONFIDENCE,
+    MOST_CONFIDENCE, PredictOptions, Prediction, Predictor, Score, hold_out, importances,
+    is_confidence,
 };
 use paceline_model::Level;
 use serde_json::{Value, json};
@@ -24,6 +26,8 @@ pub struct PredictQuestion {
     pub curve: bool,
     /// Which predictor to use.
     pub predictor: Choice,
+    /// The share of the trials that are set aside to judge predictors by.
+    pub holdout: Option<f64>,
     /// How often an interval is to hold the truth.
     pub coverage: f64,
     /// The seed of folds and learners.
@@ -40,6 +44,12 @@ pub struct PredictAnswer {
     pub curves: Vec<Curves>,
     /// By response.
     pub predictors: Vec<Predictor>,
+    /// How much each response's predictor rests on each factor, or why that is not
+    /// known; in the order of the predictors.
+    pub importances: Vec<Result<Vec<FactorImportance>, String>>,
+    /// How predictors did on trials that were set aside, in the order of the
+    /// predictors; empty if none were.
+    pub holdouts: Vec<Holdout>,
     /// By configuration that was asked for.
     pub rows: Vec<Row>,
     /// How often an interval is to hold the truth.
@@ -61,6 +71,7 @@ pub struct Row {
 /// # Errors
 /// If the table lacks what is asked for, or has too few runs to learn from.
 pub fn predict(open: &OpenTable, question: &PredictQuestion) -> Result<PredictAnswer, Failure> {
+    check_probability("--coverage", question.coverage)?;
     let responses = match question.responses.is_empty() {
         true => open.responses.clone(),
         false => question.responses.clone(),
@@ -97,24 +108,47 @@ pub fn predict(open: &OpenTable, question: &PredictQuestion) -> Result<PredictAn
         true => Demands::Unknown("the epochs are a factor".to_owned()),
         false => open.demands(&open.roles(factors)?),
     };
-    let predictors = predicted
+    let options = predicted
         .iter()
         .map(|response| {
             let roles = match &epochs {
                 Some(epochs) => epochs.roles(open, response)?,
                 None => open.roles(factors)?,
             };
-            let options = PredictOptions {
+            Ok(PredictOptions {
                 choice: question.predictor,
+                compare: true,
                 coverage: question.coverage,
                 roles: Some(roles),
                 demands: open.demands_of(&demands, response),
                 seed: question.seed,
                 threads: threads(),
-            };
-            Predictor::fit(&table.runs, response, &options).map_err(Failure::user)
+                ..PredictOptions::default()
+            })
+        })
+        .collect::<Result<Vec<_>, Failure>>()?;
+    let asked = || predicted.iter().zip(&options);
+    // What cannot be set aside is said before anything is fitted.
+    let holdouts = match question.holdout {
+        Some(share) => asked()
+            .map(|(response, options)| {
+                hold_out(&table.runs, response, options, share).map_err(Failure::user)
+            })
+            .collect::<Result<Vec<_>, _>>()?,
+        None => Vec::new(),
+    };
+    let predictors = asked()
+        .map(|(response, options)| {
+            Predictor::fit(&table.runs, response, options).map_err(Failure::user)
         })
         .collect::<Result<Vec<_>, _>>()?;
+    let importances = asked()
+        .zip(&predictors)
+        .map(|((response, options), predictor)| {
+            importances(&table.runs, response, predictor.kind(), options)
+                .map_err(|error| error.to_string())
+        })
+        .collect();
     let rows: Vec<Row> = configurations
         .iter()
         .map(|at| Row {
@@ -134,6 +168,8 @@ pub fn predict(open: &OpenTable, question: &PredictQuestion) -> Result<PredictAn
         epochs,
         curves,
         predictors,
+        importances,
+        holdouts,
         rows,
         coverage: question.coverage,
         no_samples,
@@ -145,6 +181,12 @@ impl PredictAnswer {
     #[must_use]
     pub fn json(&self) -> Value {
         let mut document = document(&self.table, &self.predictors, &self.rows, self.coverage);
+        for (at, importances) in self.importances.iter().enumerate() {
+            document["responses"][at]["importance"] = importance_json(importances);
+        }
+        for (at, holdout) in self.holdouts.iter().enumerate() {
+            document["responses"][at]["holdout"] = holdout_json(holdout);
+        }
         if let Some(epochs) = &self.epochs {
             document["curves"] = curves::json(epochs, &self.curves);
         }
@@ -183,19 +225,11 @@ fn document(table: &RunsTable, predictors: &[Predictor], rows: &[Row], coverage:
 #[must_use]
 pub fn predictor_json(predictor: &Predictor, coverage: f64) -> Value {
     let comparison = predictor.comparison();
-    let score = |score: &Score| {
-        json!({
-            "mse": score.mse,
-            "r2": score.r2,
-            "mape": score.mape,
-            "interval_coverage": score.coverage,
-        })
-    };
     let compared: Vec<Value> = comparison
         .compared
         .iter()
         .map(|line| match &line.outcome {
-            Ok(found) => json!({ "predictor": line.kind.name(), "score": score(found) }),
+            Ok(found) => json!({ "predictor": line.kind.name(), "score": score_json(found) }),
             Err(error) => json!({ "predictor": line.kind.name(), "error": error.to_string() }),
         })
         .collect();
@@ -207,9 +241,12 @@ pub fn predictor_json(predictor: &Predictor, coverage: f64) -> Value {
         "interval_method": match predictor.method(coverage) {
             IntervalMethod::Conformal => "conformal",
             IntervalMethod::Student => "student",
+            IntervalMethod::Posterior => "posterior",
         },
         "compared": compared,
-        "auto": comparison.auto.as_ref().map(score),
+        "score": comparison.score().map(score_json),
+        "settled": predictor.settled(),
+        "unequal_spread": predictor.unequal_spread(),
         "queue_demands_from": predictor.demand_source().map(|source| match source {
             DemandSource::Samples => "samples",
             DemandSource::Table => "table",
@@ -220,10 +257,72 @@ pub fn predictor_json(predictor: &Predictor, coverage: f64) -> Value {
 /// A prediction with its interval.
 #[must_use]
 pub fn prediction_json(prediction: &Prediction) -> Value {
+    let ends = prediction.interval.ends();
     json!({
         "value": prediction.value,
-        "low": prediction.low,
-        "high": prediction.high,
+        "low": ends.map(|(low, _)| low),
+        "high": ends.map(|(_, high)| high),
+        "interval": match prediction.interval {
+            Interval::Known { .. } => "known",
+            Interval::NotKnown(why) => why.name(),
+        },
         "extrapolated": !prediction.outside.is_empty(),
     })
+}
+
+fn score_json(score: &Score) -> Value {
+    json!({
+        "mse": score.mse,
+        "r2": score.r2,
+        "mape": score.mape,
+        "interval_coverage": score.coverage,
+    })
+}
+
+fn importance_json(importances: &Result<Vec<FactorImportance>, String>) -> Value {
+    match importances {
+        Ok(each) => each
+            .iter()
+            .map(|one| {
+                json!({
+                    "factor": one.factor,
+                    "share_of_variance": one.share,
+                    "low": one.low,
+                    "high": one.high,
+                })
+            })
+            .collect(),
+        Err(_) => Value::Null,
+    }
+}
+
+fn holdout_json(holdout: &Holdout) -> Value {
+    let lines: Vec<Value> = holdout
+        .lines
+        .iter()
+        .map(|line| match &line.outcome {
+            Ok(found) => json!({
+                "predictor": line.kind.name(),
+                "score": score_json(found),
+                "settled": line.settled,
+            }),
+            Err(error) => json!({ "predictor": line.kind.name(), "error": error.to_string() }),
+        })
+        .collect();
+    json!({
+        "learned_from_trials": holdout.learned_from,
+        "set_aside_trials": holdout.set_aside,
+        "predictors": lines,
+    })
+}
+
+/// A coverage or confidence that a table of runs can speak of.
+pub(crate) fn check_probability(name: &str, value: f64) -> Result<(), Failure> {
+    if is_confidence(value) {
+        return Ok(());
+    }
+    let failure = Failure::user(anyhow!(
+        "{name} {value} is not between {LEAST_CONFIDENCE} and {MOST_CONFIDENCE}"
+    ));
+    Err(failure.hint("a usual value is 0.95; more than 0.9999 no table of runs supports"))
 }

@@ -24,9 +24,12 @@ pub(crate) struct Args {
     /// make the number of epochs a factor
     #[arg(long)]
     curve: bool,
-    /// auto, linear, queue, scaling, gp, boost or forest
+    /// auto, linear, ridge, lasso, queue, scaling, tree, kriging, gp, boost or forest
     #[arg(long, value_name = "NAME", default_value = "auto", value_parser = predictor)]
     predictor: Choice,
+    /// Set this share of the trials aside, as in 0.2, and judge the predictors by them
+    #[arg(long, value_name = "SHARE", conflicts_with = "curve")]
+    holdout: Option<f64>,
     /// How often an interval is to hold the truth
     #[arg(long, value_name = "PROBABILITY", default_value_t = 0.95)]
     coverage: f64,
@@ -47,6 +50,7 @@ pub(crate) fn predict(args: &Args) -> Result<Exit, Failure> {
         at: args.at.clone(),
         curve: args.curve,
         predictor: args.predictor,
+        holdout: args.holdout,
         coverage: args.coverage,
         seed: args.seed,
     };

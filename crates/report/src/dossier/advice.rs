@@ -2,8 +2,9 @@
 
 use crate::chart::{Axis, Chart, Look, Mark, Panel, Plot};
 use crate::html::Element;
-use crate::number::{count, significant};
+use crate::number::{ABSENT, count, significant};
 use crate::page::{Heading, HtmlTable, Section};
+use crate::predict::{interval, predicted};
 use paceline_advise::pick::{Pick, PickRequest, Picked, Verdict};
 use paceline_advise::predict::Prediction;
 use paceline_advise::runs::Factors;
@@ -110,7 +111,9 @@ fn chance_text(chance: f64) -> String {
 }
 
 fn value(prediction: &Prediction) -> String {
-    significant(prediction.value, 3)
+    prediction
+        .value
+        .map_or(ABSENT.to_owned(), |value| significant(value, 3))
 }
 
 pub(super) fn section(advice: &Advice<'_>) -> Section {
@@ -205,12 +208,8 @@ fn promises(advised: &Recommendation<'_>, best: &Picked) -> HtmlTable {
         let chances: Vec<String> = limits.iter().map(|(_, c)| chance_text(**c)).collect();
         table.row([
             response.clone(),
-            significant(prediction.value, 4),
-            format!(
-                "{} to {}",
-                significant(prediction.low, 4),
-                significant(prediction.high, 4)
-            ),
+            predicted(prediction),
+            interval(prediction),
             texts.join(", "),
             chances.join(", "),
         ]);

@@ -40,6 +40,7 @@ fn choice(response: &str, forecast: &Forecast) -> Html {
     Element::new("details")
         .child(Element::new("summary").child(Html::prose(&said)))
         .child(compared(response, forecast))
+        .child(importances(response, forecast))
         .into()
 }
 
@@ -82,12 +83,28 @@ fn compared(response: &str, forecast: &Forecast) -> HtmlTable {
             }
         }
     }
-    if let Some(score) = &comparison.auto {
-        table.row(cells(
-            "choice and all",
-            score,
-            "judged with the choice repeated in each fold",
-        ));
+    table
+}
+
+/// How much the prediction rests on each factor.
+fn importances(response: &str, forecast: &Forecast) -> HtmlTable {
+    let mut table = HtmlTable::new(
+        &format!(
+            "What the prediction of {response} rests on: squared error that is added when a factor's \
+             levels are exchanged between runs, as a share of the variance"
+        ),
+        [
+            Heading::words("factor"),
+            Heading::numbers("added error"),
+            Heading::words(&format!("{} interval", percent(forecast.coverage))),
+        ],
+    );
+    for one in &forecast.importances {
+        table.row([
+            one.factor.clone(),
+            percent(one.share),
+            format!("{} to {}", percent(one.low), percent(one.high)),
+        ]);
     }
     table
 }

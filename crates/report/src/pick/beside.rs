@@ -2,7 +2,7 @@
 
 use super::extrapolated;
 use crate::number::{count, duration, plural, significant};
-use crate::predict::interval;
+use crate::predict::{interval, predicted};
 use crate::text::{Column, Page, Table, paragraph};
 use paceline_answers::pick::BesideAnswer;
 use paceline_answers::runs_table::written;
@@ -84,11 +84,7 @@ impl Beside<'_> {
             Column::words("interval"),
         ]);
         for (name, prediction) in &self.answer.picked.predictions {
-            table.row([
-                name.clone(),
-                significant(prediction.value, 4),
-                interval(prediction),
-            ]);
+            table.row([name.clone(), predicted(prediction), interval(prediction)]);
         }
         table
     }

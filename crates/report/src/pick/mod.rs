@@ -3,7 +3,7 @@
 mod beside;
 
 use crate::number::{count, duration, percent, plural, significant};
-use crate::predict::{interval, outside};
+use crate::predict::{interval, outside, predicted};
 use crate::text::{Column, Page, Table, paragraph};
 use paceline_advise::pick::{Picked, Verdict};
 use paceline_answers::pick::{AloneAnswer, PickAnswer, WeakPredictor};
@@ -149,7 +149,7 @@ impl Alone<'_> {
                 .collect();
             table.row([
                 response.clone(),
-                significant(prediction.value, 4),
+                predicted(prediction),
                 interval(prediction),
                 texts.join(", "),
                 chances.join(", "),
@@ -173,10 +173,7 @@ impl Alone<'_> {
         let shown = all.len().min(FRONT_SHOWN);
         let spaced = (0..shown).map(|i| i * (all.len() - 1) / (shown - 1).max(1));
         for picked in spaced.map(|at| &all[at]) {
-            let values = picked
-                .predictions
-                .iter()
-                .map(|(_, p)| significant(p.value, 4));
+            let values = picked.predictions.iter().map(|(_, p)| predicted(p));
             table.row([self.written(picked)].into_iter().chain(values));
         }
         table

@@ -2,10 +2,11 @@
 
 mod curves;
 
-use crate::number::{count, percent, significant};
+use crate::number::{ABSENT, count, percent, significant};
 use crate::text::{Column, Page, Table};
 use paceline_advise::predict::{
-    Comparison, DemandSource, IntervalMethod, Outside, OutsideHow, Prediction, Score,
+    Comparison, DemandSource, FactorImportance, Holdout, Interval, IntervalMethod, Outside,
+    OutsideHow, Prediction, Score,
 };
 use paceline_answers::predict::PredictAnswer;
 use paceline_answers::runs_table::written;
@@ -18,6 +19,8 @@ pub fn text(answer: &PredictAnswer, page: Page) -> String {
         epochs,
         curves,
         predictors,
+        importances,
+        holdouts,
         rows,
         coverage,
         no_samples,
@@ -36,7 +39,10 @@ pub fn text(answer: &PredictAnswer, page: Page) -> String {
     if let Some(epochs) = epochs {
         out += &curves::text(epochs, curves, page);
     }
-    for predictor in predictors {
+    for (predictor, holdout) in predictors.iter().zip(holdouts) {
+        out += &held_out(predictor.response(), holdout, coverage, page);
+    }
+    for (predictor, importances) in predictors.iter().zip(importances) {
         out += &format!(
             "\n{}: {}\n\n",
             predictor.response(),
@@ -60,6 +66,10 @@ pub fn text(answer: &PredictAnswer, page: Page) -> String {
         if predictor.method(coverage) == IntervalMethod::Student {
             out += "Too few runs for ranks: intervals take the errors as normal.\n";
         }
+        match importances {
+            Ok(importances) => out += &importance(importances, coverage, page),
+            Err(error) => out += &format!("What it rests on is not known: {error}\n"),
+        }
     }
     if !rows.is_empty() {
         let mut shown = Table::new([
@@ -74,7 +84,7 @@ pub fn text(answer: &PredictAnswer, page: Page) -> String {
                 shown.row([
                     written(&row.settings),
                     predictor.response().to_owned(),
-                    significant(prediction.value, 4),
+                    predicted(prediction),
                     interval(prediction),
                     outside(&prediction.outside),
                 ]);
@@ -133,24 +143,73 @@ fn comparison(comparison: &Comparison, coverage: f64) -> Table {
             }
         }
     }
-    if let Some(score) = &comparison.auto {
-        table.rule();
-        table.row(cells(
-            "auto",
-            score,
-            "the choice itself, judged by unseen trials",
-        ));
-    }
     table
+}
+
+/// How predictors did on trials that were set aside.
+fn held_out(response: &str, holdout: &Holdout, coverage: f64, page: Page) -> String {
+    let mut table = Table::new([
+        Column::words("predictor"),
+        Column::decimals("MSE"),
+        Column::decimals("R²"),
+        Column::amounts(&format!("within {}", percent(coverage))),
+        Column::words("settled on").optional(),
+    ]);
+    for line in &holdout.lines {
+        match &line.outcome {
+            Ok(score) => table.row([
+                line.kind.name().to_owned(),
+                significant(score.mse, 4),
+                format!("{:.4}", score.r2),
+                percent(score.coverage),
+                line.settled.clone().unwrap_or_default(),
+            ]),
+            Err(error) => table.row([line.kind.name(), "–", "–", "–", &error.to_string()]),
+        };
+    }
+    format!(
+        "\n{response}: {} trials set aside, learned from {}\n\n{}",
+        holdout.set_aside,
+        holdout.learned_from,
+        table.render(page.width, page.style)
+    )
+}
+
+/// How much a prediction rests on each factor.
+fn importance(importances: &[FactorImportance], coverage: f64, page: Page) -> String {
+    let mut table = Table::new([
+        Column::words("factor"),
+        Column::decimals("importance"),
+        Column::words(&format!("{} interval", percent(coverage))),
+    ]);
+    for one in importances {
+        table.row([
+            one.factor.clone(),
+            format!("{:.3}", one.share),
+            format!("{:.3} to {:.3}", one.low, one.high),
+        ]);
+    }
+    format!(
+        "\nWhat it rests on: squared error added, as a share of the variance, when a factor's levels \
+         are exchanged\n\n{}",
+        table.render(page.width, page.style)
+    )
+}
+
+/// A predicted value as people read it.
+pub(crate) fn predicted(prediction: &Prediction) -> String {
+    let value = prediction.value;
+    value.map_or(ABSENT.to_owned(), |value| significant(value, 4))
 }
 
 /// An interval as people read it.
 pub(crate) fn interval(prediction: &Prediction) -> String {
-    format!(
-        "{} to {}",
-        significant(prediction.low, 4),
-        significant(prediction.high, 4)
-    )
+    match prediction.interval {
+        Interval::Known { low, high } => {
+            format!("{} to {}", significant(low, 4), significant(high, 4))
+        }
+        Interval::NotKnown(why) => why.to_string(),
+    }
 }
 
 /// Where a configuration lies outside what was observed, in words.

@@ -64,7 +64,7 @@ pub(crate) struct Args {
     /// The column that holds the duration of a run
     #[arg(long, value_name = "COLUMN", default_value = "time")]
     time: String,
-    /// auto, linear, queue, scaling, gp, boost or forest
+    /// auto, linear, ridge, lasso, queue, scaling, tree, kriging, gp, boost or forest
     #[arg(long, value_name = "NAME", default_value = "auto", value_parser = predictor)]
     predictor: Choice,
     /// The seed of folds and learners

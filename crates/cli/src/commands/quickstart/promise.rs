@@ -21,8 +21,8 @@ pub(super) struct Promise {
 /// A prediction and the range it is expected in.
 struct Interval {
     value: f64,
-    low: f64,
-    high: f64,
+    /// From here to there, if the runs bound it.
+    ends: Option<(f64, f64)>,
 }
 
 impl Promise {
@@ -42,8 +42,7 @@ impl Promise {
             let number = |key: &str| of[key].as_f64().ok_or_else(unreadable);
             Ok::<_, Failure>(Interval {
                 value: number("value")?,
-                low: number("low")?,
-                high: number("high")?,
+                ends: of["low"].as_f64().zip(of["high"].as_f64()),
             })
         };
         let settings = pick["configuration"].as_object().ok_or_else(unreadable)?;
@@ -94,12 +93,16 @@ impl Promise {
         };
         let time = measured("train_s")?;
         let accuracy = measured("test_accuracy")?;
-        let kept = |interval: &Interval, value: f64| {
-            if (interval.low..=interval.high).contains(&value) {
-                "as promised"
-            } else {
-                "outside of the interval"
-            }
+        let kept = |interval: &Interval, value: f64| match interval.ends {
+            Some((low, high)) if (low..=high).contains(&value) => "as promised",
+            Some(_) => "outside of the interval",
+            None => "nothing was promised",
+        };
+        let between = |interval: &Interval, shown: &dyn Fn(f64) -> String| {
+            let ends = interval.ends;
+            ends.map_or("not known".to_owned(), |(low, high)| {
+                format!("{} and {}", shown(low), shown(high))
+            })
         };
         let seconds = number::duration;
         let percent = |value: f64| format!("{:.1}%", 100.0 * value);
@@ -111,20 +114,12 @@ impl Promise {
             "came",
             "time",
             seconds(self.time.value),
-            format!(
-                "{} and {}",
-                seconds(self.time.low.max(0.0)),
-                seconds(self.time.high)
-            ),
+            between(&self.time, &seconds),
             seconds(time),
             kept(&self.time, time),
             "accuracy",
             percent(self.accuracy.value),
-            format!(
-                "{} and {}",
-                percent(self.accuracy.low),
-                percent(self.accuracy.high.min(1.0))
-            ),
+            between(&self.accuracy, &percent),
             percent(accuracy),
             kept(&self.accuracy, accuracy),
         ))

@@ -17,6 +17,8 @@ mod controller_link;
 mod group_controller;
 mod overlap_trial;
 mod replica;
+mod roster;
+mod snapshots;
 mod status;
 mod sum_buffer;
 mod threads;

@@ -9,10 +9,9 @@ use paceline_wire::ThreadGroup;
 use super::collective::Collective;
 use super::replica::{Replica, StepResult};
 use super::status::SharedStatus;
-use crate::cluster::evaluator::Evaluator;
+use crate::cluster::evaluator::{Evaluator, Snapshot};
 use crate::cluster::notice::Notice;
 use crate::cluster::session::ClusterSession;
-use crate::cluster::snapshot::Snapshot;
 use crate::cluster::thread_reports::WorkerReports;
 use crate::cluster::totals::WorkerTotals;
 use crate::cluster::worker_log::WorkerLog;
@@ -55,9 +54,7 @@ pub(in crate::cluster) fn train(
         }
         drop(snapshots);
         let steps = || shared.steps.load(Ordering::Relaxed);
-        let ending = shared
-            .reports
-            .conduct(evaluator, heard, stop, steps, || None);
+        let ending = shared.reports.conduct(evaluator, heard, stop, steps);
         shared.status.stop();
         ending
     })?;

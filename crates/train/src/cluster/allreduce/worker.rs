@@ -1,24 +1,25 @@
 //! A worker that is a process.
 
-use std::borrow::Cow;
 use std::time::{Duration, Instant};
 
 use paceline_nets::Tally;
 use paceline_wire::{
-    AcceptError, Address, ConnectError, Connection, Deadline, FormError, Formation, Group, Links,
-    Listener, ReduceError, Role, SendError,
+    AcceptError, Address, ConnectError, Connection, Deadline, Flags, FormError, Formation, Group,
+    Header, Kind, Links, Listener, Payload, ReduceError, Role, SendError,
 };
 
 use super::collective::{Broken, Collective};
 use super::controller_link::{CalledOff, ControllerLink, End};
 use super::overlap_trial::Verdict;
 use super::replica::{Replica, StepResult};
+use super::roster::{Roster, Standing};
+use super::snapshots::Arriving;
+use super::status::Doing;
 use crate::clock::now;
-use crate::cluster::evaluator::PROGRESS_EVERY;
-use crate::cluster::protocol::{Activity, JoinRequest, Roster, ToController};
-use crate::cluster::rendezvous::Rendezvous;
+use crate::cluster::evaluator::{PROGRESS_EVERY, Snapshot};
+use crate::cluster::frames::{Rendezvous, pack, pack_account};
+use crate::cluster::identity::TrainingIdentity;
 use crate::cluster::session::ClusterSession;
-use crate::cluster::snapshot::{Assembler, Snapshot};
 use crate::cluster::totals::WorkerTotals;
 use crate::cluster::worker::{WorkError, reach};
 use crate::cluster::worker_log::WorkerLog;
@@ -56,17 +57,17 @@ pub(in crate::cluster) fn work(
         .map_err(|source| WorkError::CannotListen { worker, source })?;
     let unrecorded = |source| WorkError::Record { worker, source };
     let log = WorkerLog::open(session.record.as_ref(), worker).map_err(unrecorded)?;
-    let mut member = GroupWorker::new(session, worker, incarnation, rendezvous, &listener, log);
+    let mut life = Life::new(session, worker, incarnation, rendezvous, &listener, log);
     let mut deadline = Deadline::after(rendezvous.patience);
     loop {
-        match member.go(connection) {
-            End::Over => return member.log.close().map_err(unrecorded),
+        match life.go(connection) {
+            End::Over => return life.log.close().map_err(unrecorded),
             End::OtherTraining(difference) => {
                 return Err(WorkError::OtherTrainer { worker, difference });
             }
             End::TrainerLost => {}
         }
-        if member.group > 0 {
+        if life.group > 0 {
             deadline = Deadline::after(rendezvous.patience);
         } else if deadline.has_passed() {
             // Who is let in again and again and never takes part is not wanted.
@@ -74,7 +75,7 @@ pub(in crate::cluster) fn work(
         }
         // The next trainer may be another one, at another step: what this
         // worker knows, the others know too, or the trainer knows better.
-        member.begin_anew();
+        life.begin_anew();
         std::thread::sleep(BEFORE_ANOTHER_CALL);
         connection = call()?;
     }
@@ -110,9 +111,10 @@ fn own_address(
     }
 }
 
-struct GroupWorker<'a> {
+struct Life<'a> {
     session: &'a ClusterSession,
     worker: u32,
+    identity: TrainingIdentity,
     rendezvous: &'a Rendezvous,
     listener: &'a Listener,
     replica: Replica<'a>,
@@ -130,7 +132,7 @@ struct GroupWorker<'a> {
     shown: Option<u64>,
 }
 
-impl<'a> GroupWorker<'a> {
+impl<'a> Life<'a> {
     fn new(
         session: &'a ClusterSession,
         worker: u32,
@@ -142,6 +144,7 @@ impl<'a> GroupWorker<'a> {
         Self {
             session,
             worker,
+            identity: TrainingIdentity::of(session),
             rendezvous,
             listener,
             replica: Replica::new(session, worker),
@@ -168,70 +171,69 @@ impl<'a> GroupWorker<'a> {
     /// Takes part as long as the connection to the trainer lasts.
     fn go(&mut self, connection: Connection) -> End {
         let (reader, writer) = connection.split();
-        let link = ControllerLink::new(writer);
+        let line = ControllerLink::new(self.worker, writer);
         let session = self.session;
-        let arriving = Assembler::whole(session.settings.optimizer, session.layout().len());
+        let arriving = Arriving::new(session.model.layout(), session.settings.optimizer);
         let every = session.cluster.failure_timeout / 4;
         std::thread::scope(|scope| {
             std::thread::Builder::new()
                 .name("line".to_owned())
-                .spawn_scoped(scope, || link.attend(reader, arriving, every))
+                .spawn_scoped(scope, || line.attend(reader, arriving, every))
                 .expect("the system starts a thread");
-            let _guard = EndsTheLink(&link);
-            let end = self.take_turns(&link);
+            let _guard = EndsTheLink(&line);
+            let end = self.take_turns(&line);
             if end == End::Over {
                 // Nobody is left to be told if it fails.
-                let _ = self.report(&link, true);
+                let _ = self.report(&line, Flags::LAST);
             }
             end
         })
     }
 
     /// Takes part in one group after another.
-    fn take_turns(&mut self, link: &ControllerLink) -> End {
+    fn take_turns(&mut self, line: &ControllerLink) -> End {
         loop {
-            link.status.does(Activity::Joining);
-            // A trainer that is gone is seen on the link.
-            let _ = self.ask(link);
-            let roster = match link.next_roster(self.group) {
+            line.status.does(Doing::Gathering);
+            // A trainer that is gone is seen on the line.
+            let _ = self.ask(line);
+            let roster = match line.next_roster(self.group) {
                 Ok(roster) => roster,
                 Err(end) => return end,
             };
             self.group = roster.generation;
             self.shown = None;
             // Whatever ended the group, the next one is asked for.
-            let _ = self.take_part(link, &roster);
-            link.leave();
+            let _ = self.take_part(line, &roster);
+            line.leave();
             self.carried = self.bytes();
             self.links = None;
-            if let Some(end) = link.end() {
+            if let Some(end) = line.end() {
                 return end;
             }
         }
     }
 
     /// Says where this worker stands.
-    fn ask(&self, link: &ControllerLink) -> Result<(), Gone> {
-        let caption = self.replica.caption();
-        let request = JoinRequest {
-            step: caption.steps,
-            optimizer_steps: caption.optimizer_steps,
-            tally: caption.tally,
+    fn ask(&self, line: &ControllerLink) -> Result<(), Gone> {
+        let standing = Standing {
+            step: self.replica.step(),
+            caption: self.replica.caption(),
             address: self.listener.address().clone(),
-            identity: self.session.identity().text(),
+            identity: self.identity.text().to_owned(),
         };
-        Ok(link.post(&ToController::JoinGroup(request))?)
+        let bytes = standing.pack();
+        Ok(line.post(&standing.header(), Payload::Bytes(&bytes))?)
     }
 
     /// Forms a group and takes its steps, until they are done or it breaks.
-    fn take_part(&mut self, link: &ControllerLink, roster: &Roster) -> Result<(), Gone> {
-        if let Some(state) = link.given() {
+    fn take_part(&mut self, line: &ControllerLink, roster: &Roster) -> Result<(), Gone> {
+        if let Some(state) = line.given() {
             self.replica.restore(&state);
         }
         self.replica.follow(roster.milestones);
-        let mut group = self.form(link, roster)?;
+        let mut group = self.form(line, roster)?;
         let links = group.links();
-        link.enter(roster.generation, &links)?;
+        line.enter(roster.generation, &links)?;
         self.links = Some(links);
         if group.size() == 2 {
             // The sum of two numbers has the same bits by either algorithm. Of
@@ -239,14 +241,16 @@ impl<'a> GroupWorker<'a> {
             // and a repetition end with other bits.
             group.measure()?;
         }
-        self.replica.settle(&mut group, roster)?;
-        self.step_on(link, group, roster)?;
-        self.report(link, false)?;
-        link.await_dismissal(roster.generation);
+        let source = roster.source as usize;
+        self.replica
+            .settle(&mut group, source, roster.step, &roster.caption)?;
+        self.step_on(line, group, roster)?;
+        self.report(line, Flags::NONE)?;
+        line.await_dismissal(roster.generation);
         Ok(())
     }
 
-    fn form(&self, link: &ControllerLink, roster: &Roster) -> Result<Group, Gone> {
+    fn form(&self, line: &ControllerLink, roster: &Roster) -> Result<Group, Gone> {
         let credentials = self
             .rendezvous
             .credentials(Role::Worker, self.worker, roster.generation);
@@ -254,7 +258,7 @@ impl<'a> GroupWorker<'a> {
         let mut formation = Formation::new(self.listener, addresses, &credentials, wire);
         let deadline = Deadline::after(FORMS_WITHIN);
         loop {
-            link.stands(roster.generation)?;
+            line.stands(roster.generation)?;
             match formation.advance(Deadline::after(POLL_EVERY).or_sooner(deadline)) {
                 Ok(()) => return Ok(formation.into_group(PATIENCE)?),
                 Err(
@@ -274,16 +278,16 @@ impl<'a> GroupWorker<'a> {
 
     fn step_on(
         &mut self,
-        link: &ControllerLink,
+        line: &ControllerLink,
         group: Group,
         roster: &Roster,
     ) -> Result<(), Gone> {
         let mut collective = Collective::Processes(Box::new(group));
         let mut trial = self.replica.trial();
         // What the former first worker did not come to show.
-        let overdue = self.replica.due_since(roster.taken);
+        let overdue = self.replica.due_since(roster.looked);
         if overdue.is_any() {
-            self.show(link, |replica| replica.snapshot(overdue))?;
+            self.show(line, |replica| replica.snapshot(overdue))?;
         }
         if overdue.end {
             return Ok(());
@@ -291,7 +295,7 @@ impl<'a> GroupWorker<'a> {
         let mut carried = self.bytes();
         loop {
             let began = now();
-            match self.replica.stride(&mut collective, &link.status)? {
+            match self.replica.stride(&mut collective, &line.status)? {
                 StepResult::Taken(step) => {
                     let mut row = step.row(&self.log);
                     let before = std::mem::replace(&mut carried, self.bytes());
@@ -308,20 +312,20 @@ impl<'a> GroupWorker<'a> {
                     }
                     self.pulse.add(step.all);
                     if step.due.is_any() {
-                        self.show(link, |replica| replica.snapshot(step.due))?;
+                        self.show(line, |replica| replica.snapshot(step.due))?;
                     }
                     if step.due.end {
                         return Ok(());
                     }
                     if self.told.elapsed() >= PROGRESS_EVERY {
-                        self.report(link, false)?;
+                        self.report(line, Flags::NONE)?;
                     }
                 }
                 StepResult::Stopped => {
-                    return self.show(link, |replica| replica.last_snapshot());
+                    return self.show(line, |replica| replica.last_snapshot());
                 }
                 StepResult::Diverged => {
-                    link.post(&ToController::Diverged)?;
+                    line.post(&Header::new(Kind::Fault), Payload::NONE)?;
                     return Ok(());
                 }
             }
@@ -333,20 +337,20 @@ impl<'a> GroupWorker<'a> {
     /// snapshot: every one is looked at, so that a repetition finds the same.
     fn show(
         &mut self,
-        link: &ControllerLink,
+        line: &ControllerLink,
         look: impl FnOnce(&Replica<'_>) -> Snapshot,
     ) -> Result<(), Gone> {
         if self.worker != 0 {
             return Ok(());
         }
         if let Some(before) = self.shown.replace(self.replica.step()) {
-            link.await_look(before, self.group)?;
+            line.await_look(before, self.group)?;
         }
-        Ok(link.show(&look(&self.replica))?)
+        Ok(line.show(&look(&self.replica))?)
     }
 
     /// Tells what this worker did; the first also what all found.
-    fn report(&mut self, link: &ControllerLink, is_last: bool) -> Result<(), Gone> {
+    fn report(&mut self, line: &ControllerLink, flags: Flags) -> Result<(), Gone> {
         self.told = now();
         (self.totals.bytes_sent, self.totals.bytes_received) = self.bytes();
         let pulse = std::mem::take(&mut self.pulse);
@@ -355,12 +359,15 @@ impl<'a> GroupWorker<'a> {
         } else {
             Tally::default()
         };
-        Ok(link.post(&ToController::Progress {
-            steps: self.replica.step(),
-            tally: pulse,
-            totals: Cow::Borrowed(std::slice::from_ref(&self.totals)),
-            is_last,
-        })?)
+        let mut numbers = vec![
+            self.replica.step(),
+            pulse.loss.to_bits(),
+            pulse.hits,
+            pulse.rows,
+        ];
+        pack_account(&self.totals, &mut numbers);
+        let header = Header::new(Kind::Record).flags(flags);
+        Ok(line.post(&header, Payload::Bytes(&pack(&numbers)))?)
     }
 
     fn bytes(&self) -> (u64, u64) {

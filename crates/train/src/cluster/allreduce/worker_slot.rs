@@ -1,46 +1,71 @@
-//! A worker of a group as the trainer sees it.
+//! A worker as the trainer sees it.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use paceline_wire::{Connection, ReadHalf, WriteHalf};
+use paceline_wire::{Connection, Header, Member, Payload, ReadHalf, Role, WriteHalf};
 
+use super::roster::Standing;
+use super::snapshots::{self, Arriving};
+use super::status::Doing;
 use crate::clock::now;
-use crate::cluster::protocol::{Activity, FromController, JoinRequest};
-use crate::cluster::snapshot::{Assembler, Snapshot};
+use crate::cluster::evaluator::Snapshot;
+use crate::cluster::totals::WorkerTotals;
 
 /// A worker's place. Its process may change, its number does not.
 pub(super) struct WorkerSlot {
+    pub(super) member: Member,
+    /// Whether its process runs.
+    pub(super) is_alive: bool,
+    pub(super) starts: u32,
     reader: Option<ReadHalf>,
     writer: Option<WriteHalf>,
     /// Set while it asks to take part in the next group.
-    pub(super) request: Option<JoinRequest>,
+    pub(super) standing: Option<Standing>,
     /// Its snapshot that is on its way.
-    pub(super) arriving: Assembler,
+    pub(super) arriving: Arriving,
     /// When it last said something, or was started.
     pub(super) heard: Instant,
-    pub(super) activity: Activity,
+    pub(super) doing: Doing,
     /// Whether its silence was told.
     pub(super) is_silent: bool,
+    /// What its former processes did.
+    former: WorkerTotals,
+    present: WorkerTotals,
 }
 
 impl WorkerSlot {
-    pub(super) fn new(arriving: Assembler) -> Self {
+    pub(super) fn new(rank: u32, workers: usize, arriving: Arriving) -> Self {
         Self {
+            member: Member {
+                role: Role::Worker,
+                rank,
+                incarnation: 0,
+            },
+            is_alive: false,
+            starts: 0,
             reader: None,
             writer: None,
-            request: None,
+            standing: None,
             arriving,
             heard: now(),
-            activity: Activity::Joining,
+            doing: Doing::Gathering,
             is_silent: false,
+            former: WorkerTotals::new(workers),
+            present: WorkerTotals::new(workers),
         }
     }
 
     /// A process of this number was started.
-    pub(super) fn begin_anew(&mut self) {
+    pub(super) fn take(&mut self, member: Member) {
+        self.former = self.totals();
+        self.present = WorkerTotals::new(self.former.waited_for.len());
         self.part();
-        self.hears();
-        self.activity = Activity::Joining;
+        self.member = member;
+        self.is_alive = true;
+        self.starts += 1;
+        self.heard = now();
+        self.is_silent = false;
+        self.doing = Doing::Gathering;
     }
 
     /// Its process has come. One that somebody else started anew takes the
@@ -65,8 +90,7 @@ impl WorkerSlot {
     /// Its connection is of no further use.
     pub(super) fn part(&mut self) {
         (self.reader, self.writer) = (None, None);
-        self.request = None;
-        self.arriving.clear();
+        self.standing = None;
     }
 
     pub(super) fn link(&self) -> Option<(&ReadHalf, &WriteHalf)> {
@@ -85,12 +109,10 @@ impl WorkerSlot {
     }
 
     /// Says something to the worker without waiting for it. One that is gone is
-    /// seen where members are looked after.
-    pub(super) fn say(&mut self, message: &FromController<'_>) {
-        let mut room = Vec::new();
-        let (header, payload) = message.encode(&mut room);
+    /// seen where processes are looked after.
+    pub(super) fn say(&mut self, header: &Header, payload: Payload<'_>) {
         if let Some(writer) = &mut self.writer
-            && writer.post(&header, payload).is_err()
+            && writer.post(header, payload).is_err()
         {
             self.part();
         }
@@ -107,17 +129,40 @@ impl WorkerSlot {
 
     /// Gives the worker a state to go on from; it takes it while it waits.
     pub(super) fn give(&mut self, state: &Snapshot) {
-        let Some(writer) = &mut self.writer else {
-            return;
-        };
-        let mut room = Vec::new();
-        let sent = state.view().send(|part| {
-            let message = FromController::Snapshot(part);
-            let (header, payload) = message.encode(&mut room);
-            writer.send(&header, payload)
-        });
-        if sent.is_err() {
+        if let Some(writer) = &mut self.writer
+            && snapshots::send(writer, state).is_err()
+        {
             self.part();
+        }
+    }
+
+    /// The worker's own words about what it did. One that has done less than
+    /// before was started anew by somebody else.
+    pub(super) fn note(&mut self, totals: WorkerTotals) {
+        if totals.iterations < self.present.iterations {
+            self.former = self.totals();
+        }
+        self.present = totals;
+    }
+
+    /// What all its processes did.
+    pub(super) fn totals(&self) -> WorkerTotals {
+        let (former, present) = (&self.former, &self.present);
+        let add = |one: &[Duration], other: &[Duration]| {
+            one.iter().zip(other).map(|(a, b)| *a + *b).collect()
+        };
+        WorkerTotals {
+            iterations: former.iterations + present.iterations,
+            rows: former.rows + present.rows,
+            computing: former.computing + present.computing,
+            waiting: former.waiting + present.waiting,
+            waited_for: add(&former.waited_for, &present.waited_for),
+            sending: former.sending + present.sending,
+            bytes_sent: former.bytes_sent + present.bytes_sent,
+            bytes_received: former.bytes_received + present.bytes_received,
+            restarts: self.member.incarnation,
+            // Nothing is received from a server, stale or dropped.
+            ..present.clone()
         }
     }
 }

@@ -11,7 +11,8 @@
 //! - [`Team`]: threads that wait for work by spinning, because a training step
 //!   of a small model is shorter than waking a thread.
 //!
-//! All `unsafe` of the trainer is in this crate. It knows nothing of models,
+//! All `unsafe` of the trainer's arithmetic is in this crate (that of memory
+//! shared between processes is in `wire`). It knows nothing of models,
 //! data sets or optimisers' schedules: it offers the loops they are made of.
 
 mod activation;

@@ -1,6 +1,7 @@
 //! Clocks, times and the identity of a sender.
 
 use std::fmt;
+use std::time::Duration;
 
 use paceline_model::WorkerId;
 
@@ -35,20 +36,28 @@ impl fmt::Display for Clock {
     }
 }
 
-/// A moment of the caller's monotonic time, in a unit of the caller's choice.
-///
-/// The rules only compare moments and subtract them. Servers behind sockets do
-/// well with microseconds; threads whose iterations take microseconds need
-/// nanoseconds for `dynamic-ssp` to tell fast workers from slow ones.
+/// A moment of the caller's monotonic time: nanoseconds since some moment that
+/// the caller keeps to. The rules only compare moments and subtract them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Tick(pub u64);
 
 impl Tick {
-    /// The time from `earlier` to this moment, zero if `earlier` is later.
+    /// The moment so long after the caller's first.
+    #[must_use]
+    pub fn after(time: Duration) -> Self {
+        Self(nanos(time))
+    }
+
+    /// The nanoseconds from `earlier` to this moment, zero if `earlier` is later.
     #[must_use]
     pub const fn since(self, earlier: Self) -> u64 {
         self.0.saturating_sub(earlier.0)
     }
+}
+
+/// A time in the unit of [`Tick`]; centuries are as good as for ever.
+pub(crate) fn nanos(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
 /// Which life of a worker is speaking. A worker that is restarted joins with a

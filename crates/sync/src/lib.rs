@@ -12,8 +12,9 @@
 //!
 //! ```
 //! use paceline_sync::{Action, Clock, Coordinator, Receipt, Sender, Settings, Tick};
+//! use std::time::Duration;
 //!
-//! let settings = Settings::new("ssp:1".parse()?, 2)?.failure_timeout(5_000_000);
+//! let settings = Settings::new("ssp:1".parse()?, 2)?.failure_timeout(Duration::from_secs(5));
 //! let mut server = Coordinator::new(settings);
 //! let mut actions = Vec::new();
 //! let (fast, slow) = (Sender::first(0), Sender::first(1));
@@ -63,7 +64,7 @@
 //! that it keeps. No call allocates; `cargo run --release --example rules_cost` prints
 //! what one costs. Whoever gets [`Action::Close`] applies what was gathered; a
 //! thread that did not get its own [`Action::Proceed`] waits until another
-//! hands it over. `tests/shared_memory.rs` has the loop in full.
+//! hands it over. `tests/rules/shared_memory.rs` has the loop in full.
 //!
 //! # Several servers
 //!
@@ -97,9 +98,10 @@
 //!   versions within the bound, at one server as well as across them.
 //! - Servers declare a worker lost each on its own. One that was declared lost
 //!   by a single server is refused there and must join all anew.
-//! - A server that restarts from a checkpoint is behind the others. Its workers
-//!   join anew and repeat the iterations it lost; the others ignore them as
-//!   duplicates. Only a restart of all from one checkpoint is bit-identical.
+//! - A server that starts again from an earlier version is behind the others.
+//!   Its workers join anew and repeat the iterations it lost; the others ignore
+//!   them as duplicates. Only if all go back to one version is a `bsp` run
+//!   bit-identical to one without crashes.
 //!
 //! # What this crate deliberately does not do
 //!

@@ -1,5 +1,8 @@
 //! What a coordinator is told before the first message.
 
+use std::time::Duration;
+
+use crate::clock::nanos;
 use crate::{Clock, Consistency, OnWorkerLoss, Tick, WorkerCountError};
 
 /// The most workers a run has room for.
@@ -12,6 +15,7 @@ pub struct Settings {
     pub(crate) workers: u32,
     pub(crate) capacity: u32,
     pub(crate) on_worker_loss: OnWorkerLoss,
+    /// In nanoseconds, as the next.
     pub(crate) failure_timeout: Option<u64>,
     pub(crate) join_timeout: Option<u64>,
     pub(crate) first: Clock,
@@ -94,20 +98,20 @@ impl Settings {
         self
     }
 
-    /// A worker is lost once nothing was heard of it for this long, in the
-    /// caller's unit of time. A worker that computes or waits for longer must
-    /// send [heartbeats](crate::Message::Heartbeat).
+    /// A worker is lost once nothing was heard of it for this long. A worker
+    /// that computes or waits for longer must send
+    /// [heartbeats](crate::Message::Heartbeat).
     #[must_use]
-    pub const fn failure_timeout(mut self, length: u64) -> Self {
-        self.failure_timeout = Some(length);
+    pub fn failure_timeout(mut self, length: Duration) -> Self {
+        self.failure_timeout = Some(nanos(length));
         self
     }
 
     /// A worker of the start is lost if it has not joined after this long, and
     /// a replacement that has not is asked for again.
     #[must_use]
-    pub const fn join_timeout(mut self, length: u64) -> Self {
-        self.join_timeout = Some(length);
+    pub fn join_timeout(mut self, length: Duration) -> Self {
+        self.join_timeout = Some(nanos(length));
         self
     }
 

@@ -57,7 +57,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             failure_timeout: Cluster::FAILURE_TIMEOUT,
             compress: Compression::None,
         };
-        let mut session = ClusterSession::new(model.into(), data.clone(), settings, cluster)?;
+        let mut session =
+            ClusterSession::new("softmax", model.into(), data.clone(), settings, cluster)?;
         let found = session.run_on_threads(&mut Silent, &AtomicBool::new(false))?;
         let seconds = found.outcome.progress.elapsed.as_secs_f64();
         let iterations: u64 = found.workers.iter().map(|worker| worker.iterations).sum();

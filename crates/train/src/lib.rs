@@ -176,7 +176,8 @@ pub use classic::{
 pub use cluster::{
     Cluster, ClusterOutcome, ClusterSession, Compression, Ended, External, Kill, Launcher, Moment,
     Notice, ParseCompressionError, ParseKillError, ParseSlowdownError, Rendezvous, RunRecord,
-    ServeError, Slowdown, StartMemberError, WorkError, WorkerTotals, serve, serve_at, work,
+    ServeError, Slowdown, StartMemberError, TrainingIdentity, WorkError, WorkerTotals, serve,
+    serve_at, work,
 };
 pub use compute::Compute;
 pub use defaults::Defaults;

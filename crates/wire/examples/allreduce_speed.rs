@@ -22,6 +22,9 @@ const ROUND_BYTES: [usize; 4] = [1_000, 31_400, 100_000, 1_000_000];
 const ALGORITHMS: [(&str, Algorithm); 2] =
     [("doubling", Algorithm::Doubling), ("ring", Algorithm::Ring)];
 
+const PUSH: Kind = Kind(1);
+const PARAMETERS: Kind = Kind(2);
+
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let word = |index: usize| arguments.get(index).map(String::as_str);
@@ -95,8 +98,8 @@ fn follow(transport: &str, settings: &Settings, leader: &Address) -> Result<(), 
     for bytes in ROUND_BYTES {
         let mut values = vec![0.0; bytes / 4];
         for _ in 0..repetitions(bytes) {
-            worker.send(&Header::new(Kind::Push), Payload::Dense(&values))?;
-            worker.receive_into(Kind::Parameters, &mut values, soon())?;
+            worker.send(&Header::new(PUSH), Payload::Dense(&values))?;
+            worker.receive_into(PARAMETERS, &mut values, soon())?;
         }
     }
     drop(worker);
@@ -124,7 +127,7 @@ fn serve(server: &mut Connection, values: &mut [f32]) -> Result<(), Box<dyn Erro
     for (value, change) in values.iter_mut().zip(update) {
         *value += change;
     }
-    server.send(&Header::new(Kind::Parameters), Payload::Dense(values))?;
+    server.send(&Header::new(PARAMETERS), Payload::Dense(values))?;
     Ok(())
 }
 

@@ -14,11 +14,14 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use paceline_wire::{
-    Address, Credentials, Deadline, Header, Kind, Listener, Member, Payload, ReadHalf, Role,
+    Address, Credentials, Deadline, Header, Held, Kind, Listener, Member, Payload, ReadHalf, Role,
     Security, Settings, Token, WriteHalf, connect, wait_any,
 };
 
 const BYTES: [usize; 4] = [1_000, 31_400, 100_000, 1_000_000];
+
+const PUSH: Kind = Kind(1);
+const PARAMETERS: Kind = Kind(2);
 
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -100,8 +103,10 @@ fn round(
         }
         pending = still;
     }
-    for (reader, _) in &*links {
-        let frame = reader.last_frame().ok_or("every worker has pushed")?;
+    let mut held = Held::default();
+    for (reader, _) in &mut *links {
+        reader.hold(&mut held);
+        let frame = held.frame().ok_or("every worker has pushed")?;
         let Payload::Dense(update) = frame.payload()? else {
             return Err("updates are dense here".into());
         };
@@ -110,7 +115,7 @@ fn round(
         }
     }
     for (_, writer) in links {
-        writer.send(&Header::new(Kind::Parameters), Payload::Dense(parameters))?;
+        writer.send(&Header::new(PARAMETERS), Payload::Dense(parameters))?;
     }
     Ok(())
 }
@@ -128,8 +133,8 @@ fn work(
     for bytes in BYTES {
         let mut values = vec![0.0; bytes / 4];
         for _ in 0..rounds(bytes) {
-            server.send(&Header::new(Kind::Push), Payload::Dense(&values))?;
-            server.receive_into(Kind::Parameters, &mut values, soon())?;
+            server.send(&Header::new(PUSH), Payload::Dense(&values))?;
+            server.receive_into(PARAMETERS, &mut values, soon())?;
         }
     }
     Ok(())

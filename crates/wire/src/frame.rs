@@ -1,18 +1,18 @@
 //! Frames: a fixed header of 32 bytes and a payload whose layout it names.
 //!
 //! ```text
-//!  0  length    u32   bytes of the payload
-//!  4  kind      u16   what the frame says
-//!  6  encoding  u8    how the payload is laid out; with 128 added, it lies in
-//!                    shared memory, and its place (u64) follows the header;
-//!                    127 announces that memory: the fields are its own
-//!  7  flags     u8
-//!  8  clock     u64   the sender's clock
-//! 16  sender    u32   rank of the member the frame speaks of
-//! 20  shard     u32   which shard of the parameters
-//! 24  start     u64   first parameter (or row) the payload covers
+//!  0  length    u32       bytes of the payload
+//!  4  kind      u16       what the frame says
+//!  6  encoding  u8        how the payload is laid out; with 128 added, it lies
+//!                         in shared memory, and its place (u64) follows the
+//!                         header; 127 announces that memory, see
+//!                         `shared_memory`
+//!  7  flags     u8        marks
+//!  8  fields    3 × u64   numbers
 //! ```
 //!
+//! What kinds, flags and fields mean is the business of whoever sends frames
+//! (of `train`, whose protocol has a page of its own): here they are carried.
 //! All numbers are little-endian. The version is agreed once, in the handshake.
 
 use bytemuck::{cast_slice, try_cast_slice};
@@ -24,82 +24,29 @@ compile_error!("numbers travel as they lie in memory, which must be little-endia
 /// Bytes of a frame's header.
 pub const HEADER_BYTES: usize = 32;
 
-/// What a frame says.
+/// What a frame says, as a number that sender and receiver agree on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[repr(u16)]
-pub enum Kind {
-    /// A member asks to take part.
-    Join = 1,
-    /// The answer to `Join`: where the state is.
-    Welcome = 2,
-    /// A member takes its leave; its absence is no fault.
-    Leave = 3,
-    /// The sender is alive; nothing else.
-    Heartbeat = 4,
-    /// The sender cannot go on, and says why.
-    Fault = 5,
-    /// An additive update of a range or of rows.
-    Push = 6,
-    /// Asks for parameters at least as fresh as `clock`.
-    Pull = 7,
-    /// Parameters, as of `clock`.
-    Parameters = 8,
-    /// A member's clock has advanced to `clock`.
-    Clock = 9,
-    /// Asks for a checkpoint as of `clock`.
-    Checkpoint = 10,
-    /// A checkpoint was written, or not.
-    Saved = 11,
-    /// The run ends.
-    Stop = 12,
-    /// A part of an all-reduce; `clock` counts the operations, `start` the
-    /// parts.
-    Reduce = 13,
-    /// Events and timings for the record.
-    Record = 14,
-    /// Who takes part, and where they listen.
-    Roster = 15,
-}
+pub struct Kind(pub u16);
 
 impl Kind {
-    /// Every kind.
-    pub const ALL: [Self; 15] = [
-        Self::Join,
-        Self::Welcome,
-        Self::Leave,
-        Self::Heartbeat,
-        Self::Fault,
-        Self::Push,
-        Self::Pull,
-        Self::Parameters,
-        Self::Clock,
-        Self::Checkpoint,
-        Self::Saved,
-        Self::Stop,
-        Self::Reduce,
-        Self::Record,
-        Self::Roster,
-    ];
-
-    fn from_code(code: u16) -> Option<Self> {
-        let index = usize::from(code).checked_sub(1)?;
-        Self::ALL.get(index).copied()
-    }
+    /// A part of an all-reduce, which a [`Group`](crate::Group) sends. Every
+    /// other kind is the caller's.
+    pub const REDUCE: Self = Self(u16::MAX);
 }
 
 /// How a payload is laid out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Encoding {
-    /// Bytes that the kind interprets, or none.
+    /// Bytes to which the kind gives a meaning, or none.
     Bytes = 0,
-    /// `f32` numbers from `start` on.
+    /// `f32` numbers.
     Dense = 1,
-    /// IEEE 754 half-precision numbers from `start` on.
+    /// IEEE 754 half-precision numbers.
     Half = 2,
     /// Whole rows: their number and width, their indices, their values.
     Rows = 3,
-    /// Single numbers: indices relative to `start`, then as many values.
+    /// Single numbers: indices, then as many values.
     Sparse = 4,
 }
 
@@ -116,52 +63,15 @@ impl Encoding {
     }
 }
 
-/// Marks on a frame.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Flags(u8);
-
-impl Flags {
-    /// No mark.
-    pub const NONE: Self = Self(0);
-    /// The sender has no more of this kind for this clock.
-    pub const LAST: Self = Self(1);
-    /// The sender wants the parameters in return, as by a `Pull`: an update and
-    /// the question after it are one message.
-    pub const REPLY: Self = Self(2);
-
-    /// The receiver's last update came too late to count.
-    pub const LATE: Self = Self(4);
-
-    const KNOWN: u8 = 7;
-
-    /// Both marks.
-    #[must_use]
-    pub const fn and(self, other: Self) -> Self {
-        Self(self.0 | other.0)
-    }
-
-    /// Whether every mark of `other` is set.
-    pub const fn has(self, other: Self) -> bool {
-        self.0 & other.0 == other.0
-    }
-}
-
 /// What a frame says of itself, except what its payload implies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
     /// What the frame says.
     pub kind: Kind,
-    /// Marks.
-    pub flags: Flags,
-    /// The sender's clock, or the clock the kind speaks of.
-    pub clock: u64,
-    /// Rank of the member that the frame speaks of; on a direct connection the
-    /// sender's, where the handshake has proven it already.
-    pub sender: u32,
-    /// Which shard of the parameters.
-    pub shard: u32,
-    /// First parameter, or first row, that the payload covers.
-    pub start: u64,
+    /// Marks, to which the kind gives a meaning.
+    pub flags: u8,
+    /// Numbers, to which the kind gives a meaning.
+    pub fields: [u64; 3],
 }
 
 impl Header {
@@ -169,95 +79,51 @@ impl Header {
     pub const fn new(kind: Kind) -> Self {
         Self {
             kind,
-            flags: Flags::NONE,
-            clock: 0,
-            sender: 0,
-            shard: 0,
-            start: 0,
+            flags: 0,
+            fields: [0; 3],
         }
-    }
-
-    /// The same with this clock.
-    #[must_use]
-    pub const fn clock(self, clock: u64) -> Self {
-        Self { clock, ..self }
     }
 
     /// The same with these marks.
     #[must_use]
-    pub const fn flags(self, flags: Flags) -> Self {
+    pub const fn with_flags(self, flags: u8) -> Self {
         Self { flags, ..self }
     }
 
-    /// The same from this rank.
+    /// The same with these numbers.
     #[must_use]
-    pub const fn sender(self, sender: u32) -> Self {
-        Self { sender, ..self }
-    }
-
-    /// The same for this shard, from this parameter or row on.
-    #[must_use]
-    pub const fn at(self, shard: u32, start: u64) -> Self {
-        Self {
-            shard,
-            start,
-            ..self
-        }
-    }
-
-    /// A header that announces shared memory.
-    pub(crate) fn encode_announcement(&self) -> [u8; HEADER_BYTES] {
-        let mut bytes = self.encode(Encoding::Bytes, 0);
-        bytes[6] = ANNOUNCEMENT;
-        bytes
+    pub const fn with_fields(self, fields: [u64; 3]) -> Self {
+        Self { fields, ..self }
     }
 
     /// As [`Header::encode`], for a payload whose place follows.
     pub(crate) fn encode_shared(&self, encoding: Encoding, length: u32) -> [u8; HEADER_BYTES] {
         let mut bytes = self.encode(encoding, length);
-        bytes[6] |= SHARED;
+        bytes[ENCODING_AT] |= SHARED;
         bytes
     }
 
     pub(crate) fn encode(&self, encoding: Encoding, length: u32) -> [u8; HEADER_BYTES] {
         let mut bytes = [0; HEADER_BYTES];
         bytes[0..4].copy_from_slice(&length.to_le_bytes());
-        bytes[4..6].copy_from_slice(&(self.kind as u16).to_le_bytes());
-        bytes[6] = encoding as u8;
-        bytes[7] = self.flags.0;
-        bytes[8..16].copy_from_slice(&self.clock.to_le_bytes());
-        bytes[16..20].copy_from_slice(&self.sender.to_le_bytes());
-        bytes[20..24].copy_from_slice(&self.shard.to_le_bytes());
-        bytes[24..32].copy_from_slice(&self.start.to_le_bytes());
+        bytes[4..6].copy_from_slice(&self.kind.0.to_le_bytes());
+        bytes[ENCODING_AT] = encoding as u8;
+        bytes[7] = self.flags;
+        bytes[8..].copy_from_slice(cast_slice(&self.fields));
         bytes
     }
 
     pub(crate) fn decode(bytes: &[u8; HEADER_BYTES]) -> Result<Decoded, HeaderError> {
-        let kind = u16::from_le_bytes([bytes[4], bytes[5]]);
-        let flags = bytes[7];
-        if flags & !Flags::KNOWN != 0 {
-            return Err(HeaderError::UnknownFlags(flags));
-        }
-        let unknown = HeaderError::UnknownEncoding(bytes[6]);
-        let (encoding, travel) = match bytes[6] {
-            ANNOUNCEMENT => (Encoding::Bytes, Travel::Announces),
-            code if code & SHARED != 0 => (
-                Encoding::from_code(code & !SHARED).ok_or(unknown)?,
-                Travel::Shared,
-            ),
-            code => (Encoding::from_code(code).ok_or(unknown)?, Travel::Follows),
-        };
+        let code = bytes[ENCODING_AT];
         Ok(Decoded {
-            length: word(bytes, 0),
-            encoding,
-            travel,
+            length: u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]),
+            encoding: Encoding::from_code(code & !SHARED)
+                .ok_or(HeaderError::UnknownEncoding(code))?,
+            is_shared: code & SHARED != 0,
             header: Self {
-                kind: Kind::from_code(kind).ok_or(HeaderError::UnknownKind(kind))?,
-                flags: Flags(flags),
-                clock: long(bytes, 8),
-                sender: word(bytes, 16),
-                shard: word(bytes, 20),
-                start: long(bytes, 24),
+                kind: Kind(u16::from_le_bytes([bytes[4], bytes[5]])),
+                flags: bytes[7],
+                fields: [8, 16, 24].map(|at| long(bytes, at)),
             },
         })
     }
@@ -269,25 +135,15 @@ pub(crate) struct Decoded {
     pub(crate) header: Header,
     pub(crate) encoding: Encoding,
     pub(crate) length: u32,
-    pub(crate) travel: Travel,
+    /// Whether the payload lies in shared memory, and its place follows.
+    pub(crate) is_shared: bool,
 }
 
-/// Where a frame's payload is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Travel {
-    /// It follows the header.
-    Follows,
-    /// It lies in shared memory, and its place follows the header.
-    Shared,
-    /// There is none: the header announces shared memory.
-    Announces,
-}
+/// Where a header names the encoding.
+pub(crate) const ENCODING_AT: usize = 6;
 
 /// Added to an encoding.
 const SHARED: u8 = 128;
-
-/// In the place of an encoding.
-const ANNOUNCEMENT: u8 = 127;
 
 /// Bytes of a place in shared memory.
 pub(crate) const PLACE_BYTES: usize = 8;
@@ -295,19 +151,9 @@ pub(crate) const PLACE_BYTES: usize = 8;
 /// Why bytes are no header.
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum HeaderError {
-    /// A kind of another version, or no frame at all.
-    #[error("unknown kind of frame {0}")]
-    UnknownKind(u16),
     /// A payload layout of another version, or no frame at all.
     #[error("unknown encoding {0} of a frame")]
     UnknownEncoding(u8),
-    /// Marks of another version, or no frame at all.
-    #[error("unknown flags {0:#010b} on a frame")]
-    UnknownFlags(u8),
-}
-
-fn word(bytes: &[u8; HEADER_BYTES], at: usize) -> u32 {
-    u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes"))
 }
 
 fn long(bytes: &[u8; HEADER_BYTES], at: usize) -> u64 {
@@ -318,7 +164,7 @@ fn long(bytes: &[u8; HEADER_BYTES], at: usize) -> u64 {
 /// buffer when receiving.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Payload<'a> {
-    /// Bytes that the kind interprets, or none.
+    /// Bytes to which the kind gives a meaning, or none.
     Bytes(&'a [u8]),
     /// Consecutive numbers.
     Dense(&'a [f32]),
@@ -338,7 +184,7 @@ pub enum Payload<'a> {
     },
     /// Single numbers.
     Sparse {
-        /// Where, relative to the header's `start`.
+        /// Where.
         indices: &'a [u32],
         /// As many numbers.
         values: &'a [f32],
@@ -509,39 +355,28 @@ mod tests {
     /// A header's bytes as documented, against every field's place.
     #[test]
     fn the_header_lies_as_documented() {
-        let header = Header::new(Kind::Push)
-            .flags(Flags::LAST.and(Flags::REPLY))
-            .clock(0x0807_0605_0403_0201)
-            .sender(0x1413_1211)
-            .at(0x2423_2221, 0x3837_3635_3433_3231);
+        let header = Header::new(Kind(0x0605)).with_flags(7).with_fields([
+            0x0807_0605_0403_0201,
+            0x2423_2221_1413_1211,
+            0x3837_3635_3433_3231,
+        ]);
         let expected: [u8; 32] = [
-            0x44, 0x43, 0x42, 0x41, 6, 0, 3, 3, 1, 2, 3, 4, 5, 6, 7, 8, 0x11, 0x12, 0x13, 0x14,
+            0x44, 0x43, 0x42, 0x41, 5, 6, 3, 7, 1, 2, 3, 4, 5, 6, 7, 8, 0x11, 0x12, 0x13, 0x14,
             0x21, 0x22, 0x23, 0x24, 0x31, 0x32, 0x33, 0x34, 0x35, 0x36, 0x37, 0x38,
         ];
         assert_eq!(header.encode(Encoding::Rows, 0x4142_4344), expected);
     }
 
     #[test]
-    fn kinds_are_numbered_in_order() {
-        for (index, kind) in Kind::ALL.into_iter().enumerate() {
-            assert_eq!(kind as usize, index + 1);
+    fn an_encoding_of_another_version_is_refused() {
+        let mut bytes = Header::new(Kind(9)).encode(Encoding::Bytes, 0);
+        for code in [5, 126, 128 + 5] {
+            bytes[ENCODING_AT] = code;
+            assert_eq!(
+                Header::decode(&bytes),
+                Err(HeaderError::UnknownEncoding(code))
+            );
         }
-        assert_eq!(Kind::from_code(0), None);
-        assert_eq!(Kind::from_code(16), None);
-    }
-
-    #[test]
-    fn what_another_version_would_send_is_refused() {
-        let good = Header::new(Kind::Clock).encode(Encoding::Bytes, 0);
-        let with = |at: usize, value: u8| {
-            let mut bytes = good;
-            bytes[at] = value;
-            Header::decode(&bytes)
-        };
-        assert!(with(4, 9).is_ok());
-        assert_eq!(with(4, 200), Err(HeaderError::UnknownKind(200)));
-        assert_eq!(with(6, 5), Err(HeaderError::UnknownEncoding(5)));
-        assert_eq!(with(7, 8), Err(HeaderError::UnknownFlags(8)));
     }
 
     fn check_refused(encoding: Encoding, words: &[u32], length: usize) {
@@ -576,26 +411,18 @@ mod tests {
     }
 
     fn headers() -> impl Strategy<Value = Header> {
-        (
-            0..Kind::ALL.len(),
-            0..=Flags::KNOWN,
-            any::<(u64, u32, u32, u64)>(),
-        )
-            .prop_map(|(kind, flags, (clock, sender, shard, start))| Header {
-                kind: Kind::ALL[kind],
-                flags: Flags(flags),
-                clock,
-                sender,
-                shard,
-                start,
-            })
+        any::<(u16, u8, [u64; 3])>().prop_map(|(kind, flags, fields)| Header {
+            kind: Kind(kind),
+            flags,
+            fields,
+        })
     }
 
     proptest! {
         #[test]
         fn a_header_survives_the_wire(header in headers(), length: u32) {
             let decoded = Header::decode(&header.encode(Encoding::Sparse, length)).unwrap();
-            prop_assert_eq!(decoded, Decoded { header, encoding: Encoding::Sparse, length, travel: Travel::Follows });
+            prop_assert_eq!(decoded, Decoded { header, encoding: Encoding::Sparse, length, is_shared: false });
         }
 
         #[test]

@@ -10,14 +10,13 @@ use thiserror::Error;
 use crate::deadline::{Deadline, now};
 use crate::frame::{
     Decoded, Encoding, HEADER_BYTES, Header, HeaderError, Kind, PLACE_BYTES, Payload, PayloadError,
-    Travel,
 };
 use crate::member::Member;
 use crate::shared_memory::{Announcement, Inbox, Lease};
-use crate::socket::{self, Ready};
+use crate::socket::Ready;
+use crate::staged::Staged;
 use crate::stream::{Patience, Stream, WaitError};
 use crate::traffic::{Counters, Traffic};
-use crate::write_half::WriteHalf;
 
 /// The receiving half of a connection.
 ///
@@ -42,7 +41,7 @@ pub struct ReadHalf {
     /// there.
     lease: Option<Lease>,
     /// Whether the last attempt found nothing more to read.
-    drained: bool,
+    pub(crate) drained: bool,
     broken: bool,
 }
 
@@ -207,7 +206,7 @@ impl ReadHalf {
 
     /// Takes what has arrived and returns the next frame if it is complete.
     /// Never waits: a server serves many connections from one thread by this
-    /// and [`wait_any`].
+    /// and [`wait_any`](crate::wait_any).
     ///
     /// # Errors
     ///
@@ -362,26 +361,18 @@ impl ReadHalf {
     }
 
     fn take_frame(&mut self) -> Frame<'_> {
-        self.last = self.current;
+        let last = self.current.expect("the frame is complete");
+        self.last = Some(last);
         self.finish_frame();
-        self.last_frame().expect("the frame is complete")
-    }
-
-    /// The last frame that [`ReadHalf::receive`] or [`ReadHalf::try_receive`]
-    /// returned, as long as no other has begun to arrive: a server sums the
-    /// updates of all workers where they lie, in the order of the workers.
-    pub fn last_frame(&self) -> Option<Frame<'_>> {
-        let last = self.last?;
-        let words = match &self.lease {
-            Some(lease) => lease.words(),
-            None => &self.body,
-        };
-        Some(Frame {
+        Frame {
             header: last.decoded.header,
             encoding: last.decoded.encoding,
-            words,
+            words: match &self.lease {
+                Some(lease) => lease.words(),
+                None => &self.body,
+            },
             length: last.length(),
-        })
+        }
     }
 
     /// Takes the last frame out of the half, which gets the memory of the one
@@ -422,16 +413,19 @@ impl ReadHalf {
                     return self.begin_frame(decoded, Some(u64::from_le_bytes(bytes)));
                 }
             } else if let Some(bytes) = self.staged.take::<HEADER_BYTES>() {
+                if let Some(announced) = Announcement::decode(&bytes) {
+                    self.open_ring(announced);
+                    continue;
+                }
                 let decoded = match Header::decode(&bytes) {
                     Ok(decoded) => decoded,
                     Err(error) => return Err(self.give_up(error.into())),
                 };
                 self.forget_last();
-                match decoded.travel {
-                    Travel::Follows => return self.begin_frame(decoded, None),
-                    Travel::Shared => self.unplaced = Some(decoded),
-                    Travel::Announces => self.open_ring(&decoded.header),
+                if !decoded.is_shared {
+                    return self.begin_frame(decoded, None);
                 }
+                self.unplaced = Some(decoded);
                 continue;
             }
             let (due, is_within) = match self.unplaced {
@@ -482,9 +476,10 @@ impl ReadHalf {
 
     /// The peer says where it will lay payloads. If that is not to be found
     /// from here, it goes on sending them.
-    fn open_ring(&mut self, header: &Header) {
+    fn open_ring(&mut self, announced: Announcement) {
+        self.forget_last();
         if self.stream.is_local() {
-            self.inbox = Inbox::open(Announcement::of(header)).ok();
+            self.inbox = Inbox::open(announced).ok();
         }
     }
 
@@ -562,94 +557,6 @@ fn grow(body: &mut Vec<u32>, filled: usize, length: usize) {
         *body = vec![0; target];
     } else {
         body.resize(target, 0);
-    }
-}
-
-/// Waits until one of `readers` may have something to receive, or one of
-/// `writers` that has a backlog may have room; returns false when the deadline
-/// passes first. Spins first, as long as the most patient of them is set to.
-///
-/// What has arrived is then taken by [`ReadHalf::try_receive`] on each, and
-/// what was posted is sent by [`WriteHalf::drain`]. A connection whose last
-/// `try_receive` brought a frame counts as having more. One that is closed is
-/// always ready: take it off the lists.
-///
-/// # Errors
-///
-/// The system cannot wait.
-pub fn wait_any(
-    readers: &[&ReadHalf],
-    writers: &[&WriteHalf],
-    deadline: Deadline,
-) -> io::Result<bool> {
-    if readers.iter().any(|reader| !reader.drained) {
-        return Ok(true);
-    }
-    let reads = readers
-        .iter()
-        .map(|reader| (reader.stream.as_fd(), Ready::Read));
-    let writes = writers
-        .iter()
-        .filter(|writer| writer.is_behind())
-        .map(|writer| (writer.stream.as_fd(), Ready::Write));
-    let waits: Vec<_> = reads.chain(writes).collect();
-    let spin = readers.iter().map(|reader| reader.stream.spin()).max();
-    let spin = Deadline::after(spin.unwrap_or_default()).or_sooner(deadline);
-    while !spin.has_passed() {
-        if socket::wait(&waits, Deadline::PASSED)? {
-            return Ok(true);
-        }
-        std::thread::yield_now();
-    }
-    socket::wait(&waits, deadline)
-}
-
-/// Bytes read ahead: a header and a small payload arrive by one system call.
-#[derive(Debug)]
-struct Staged {
-    bytes: Box<[u8; STAGED_BYTES]>,
-    start: usize,
-    end: usize,
-}
-
-/// Room for control frames, yet little to copy of a large payload.
-const STAGED_BYTES: usize = 4096;
-
-impl Default for Staged {
-    fn default() -> Self {
-        Self {
-            bytes: Box::new([0; STAGED_BYTES]),
-            start: 0,
-            end: 0,
-        }
-    }
-}
-
-impl Staged {
-    fn len(&self) -> usize {
-        self.end - self.start
-    }
-
-    fn take<const COUNT: usize>(&mut self) -> Option<[u8; COUNT]> {
-        let bytes = *self.bytes[self.start..self.end].first_chunk()?;
-        self.start += COUNT;
-        Some(bytes)
-    }
-
-    fn take_into(&mut self, target: &mut [u8]) -> usize {
-        let count = self.len().min(target.len());
-        target[..count].copy_from_slice(&self.bytes[self.start..self.start + count]);
-        self.start += count;
-        count
-    }
-
-    fn read_more(&mut self, stream: &Stream) -> io::Result<Option<usize>> {
-        self.bytes.copy_within(self.start..self.end, 0);
-        self.end -= self.start;
-        self.start = 0;
-        let count = stream.try_read(&mut self.bytes[self.end..])?;
-        self.end += count.unwrap_or(0);
-        Ok(count)
     }
 }
 

@@ -25,7 +25,7 @@ use std::os::fd::AsRawFd;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::frame::{HEADER_BYTES, Header, Kind};
+use crate::frame::{ENCODING_AT, HEADER_BYTES};
 use memmap2::MmapRaw;
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, fcntl_get_seals, memfd_create};
 
@@ -94,7 +94,18 @@ pub(crate) struct Outbox {
     written: u64,
 }
 
-/// What the receiver must know to find a ring.
+/// What the receiver must know to find a ring. It travels in the place of a
+/// frame's header, which it is not:
+///
+/// ```text
+///  0  zero        6 bytes
+///  6  127         u8    in the place of an encoding
+///  7  zero        u8
+///  8  process     u32
+/// 12  descriptor  u32
+/// 16  size        u64   bytes of payload that the ring holds
+/// 24  zero        8 bytes
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Announcement {
     pub(crate) process: u32,
@@ -102,22 +113,30 @@ pub(crate) struct Announcement {
     pub(crate) size: u64,
 }
 
+/// No encoding of a payload.
+const ANNOUNCES: u8 = 127;
+
 impl Announcement {
-    /// The announcement as a header.
-    pub(crate) fn header(self) -> [u8; HEADER_BYTES] {
-        Header::new(Kind::Roster)
-            .sender(self.process)
-            .at(self.descriptor, self.size)
-            .encode_announcement()
+    pub(crate) fn encode(self) -> [u8; HEADER_BYTES] {
+        let mut bytes = [0; HEADER_BYTES];
+        bytes[ENCODING_AT] = ANNOUNCES;
+        bytes[8..12].copy_from_slice(&self.process.to_le_bytes());
+        bytes[12..16].copy_from_slice(&self.descriptor.to_le_bytes());
+        bytes[16..24].copy_from_slice(&self.size.to_le_bytes());
+        bytes
     }
 
-    /// What a header announces.
-    pub(crate) fn of(header: &Header) -> Self {
-        Self {
-            process: header.sender,
-            descriptor: header.shard,
-            size: header.start,
+    /// None if the bytes are another frame's header.
+    pub(crate) fn decode(bytes: &[u8; HEADER_BYTES]) -> Option<Self> {
+        if bytes[ENCODING_AT] != ANNOUNCES {
+            return None;
         }
+        let word = |at: usize| u32::from_le_bytes([0, 1, 2, 3].map(|byte| bytes[at + byte]));
+        Some(Self {
+            process: word(8),
+            descriptor: word(12),
+            size: u64::from(word(16)) | u64::from(word(20)) << 32,
+        })
     }
 }
 
@@ -292,6 +311,7 @@ impl Inbox {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::frame::{Encoding, Header, Kind};
 
     fn ends(length: usize) -> (Outbox, Inbox) {
         let outbox = Outbox::new(length).unwrap();
@@ -301,6 +321,20 @@ mod tests {
 
     fn bytes(lease: &Lease) -> Vec<u8> {
         bytemuck::cast_slice::<u32, u8>(lease.words())[..lease.length].to_vec()
+    }
+
+    #[test]
+    fn an_announcement_survives_its_bytes_and_is_no_header() {
+        let announced = Announcement {
+            process: 0x0403_0201,
+            descriptor: 7,
+            size: 1 << 40 | 64,
+        };
+        let bytes = announced.encode();
+        assert_eq!(Announcement::decode(&bytes), Some(announced));
+        assert!(Header::decode(&bytes).is_err());
+        let frame = Header::new(Kind(1)).encode(Encoding::Bytes, 0);
+        assert_eq!(Announcement::decode(&frame), None);
     }
 
     #[test]

@@ -199,7 +199,7 @@ impl WriteHalf {
             // payload goes through the socket.
             _ => match Outbox::new(size) {
                 Ok(fresh) => {
-                    outgoing.announcement = Some(fresh.announcement().header());
+                    outgoing.announcement = Some(fresh.announcement().encode());
                     *outbox = Some(fresh);
                 }
                 Err(_) => self.lane = Lane::Socket,

@@ -8,6 +8,8 @@
 use crate::network::Weather;
 use crate::problem::Problem;
 use crate::simulation::{Fault, FaultKind, Plan, simulate};
+use std::time::Duration;
+
 use paceline_sync::{
     Action, Clock, Consistency, Coordinator, Incarnation, Message, OnWorkerLoss, Sender, Settings,
     Strategy as SyncStrategy, Tick,
@@ -225,8 +227,8 @@ fn coordinator(text: &str) -> Coordinator {
         .expect("three workers suit")
         .with_room_for(4)
         .on_worker_loss(OnWorkerLoss::Continue)
-        .failure_timeout(30)
-        .join_timeout(60);
+        .failure_timeout(Duration::from_nanos(30))
+        .join_timeout(Duration::from_nanos(60));
     Coordinator::new(settings)
 }
 

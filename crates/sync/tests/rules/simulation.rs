@@ -8,6 +8,8 @@ use std::collections::BTreeSet;
 use std::num::NonZeroUsize;
 
 use paceline_model::WorkerId;
+use std::time::Duration;
+
 use paceline_sync::{
     Action, Clock, Consistency, Coordinator, Message, OnWorkerLoss, Presence, Receipt, Refusal,
     Sender, Settings, Tick, WorkerClock,
@@ -150,8 +152,8 @@ impl<'a> Simulation<'a> {
         let settings = Settings::new(plan.consistency, plan.workers)
             .expect("the plan suits the model")
             .on_worker_loss(plan.on_worker_loss)
-            .failure_timeout(FAILURE)
-            .join_timeout(4 * FAILURE);
+            .failure_timeout(Duration::from_nanos(FAILURE))
+            .join_timeout(Duration::from_nanos(4 * FAILURE));
         let problem = Problem::new(plan.seed, plan.servers);
         let server = |parameter| Server {
             coordinator: Coordinator::new(settings),

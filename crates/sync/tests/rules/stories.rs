@@ -9,6 +9,8 @@ use std::fs;
 use std::path::Path;
 
 use paceline_model::WorkerId;
+use std::time::Duration;
+
 use paceline_sync::{
     Action, Clock, Coordinator, Incarnation, Message, Receipt, Refusal, Sender, Settings, Tick,
 };
@@ -101,8 +103,12 @@ impl Stage {
                 ["on", "loss", policy] => {
                     settings.on_worker_loss(policy.parse().expect("a policy"))
                 }
-                ["lost", "after", length] => settings.failure_timeout(number(length)),
-                ["join", "within", length] => settings.join_timeout(number(length)),
+                ["lost", "after", length] => {
+                    settings.failure_timeout(Duration::from_nanos(number(length)))
+                }
+                ["join", "within", length] => {
+                    settings.join_timeout(Duration::from_nanos(number(length)))
+                }
                 ["room", "for", capacity] => settings.with_room_for(number(capacity) as u32),
                 ["from", "clock", clock] => settings.resumed_at(Clock(number(clock))),
                 _ => panic!("no option of a story: {option}"),

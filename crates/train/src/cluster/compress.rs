@@ -16,7 +16,7 @@ use std::str::FromStr;
 use paceline_kernels::{AlignedBuffer, Kernels};
 use paceline_wire::Payload;
 
-use super::frames::TRAILER;
+use super::protocol::TRAILER;
 
 /// How updates travel between processes.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -305,7 +305,7 @@ mod tests {
         }
     }
 
-    const TAIL: [f32; TRAILER] = [0.5, f32::NAN, -1.0, 2.0, 3.0];
+    const TAIL: [f32; TRAILER] = [0.5, f32::NAN, -1.0, 2.0, 3.0, 4.0];
 
     /// What servers that hold `cuts` get of an update.
     fn sent(compressor: &mut Compressor, update: &[f32], cuts: &[usize]) -> (Vec<f32>, usize) {

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use paceline_wire::{ConnectError, Connection, Deadline, HandshakeError, Role, connect};
 
-use super::frames::Rendezvous;
+use super::rendezvous::Rendezvous;
 
 /// What is heard of a server that is being reached.
 pub(crate) enum ConnectNews {

@@ -1,109 +1,18 @@
 //! Looks at versions of the parameters while workers go on: evaluates, judges,
 //! writes checkpoints and tells the caller.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use paceline_data::Split;
-use paceline_kernels::AlignedBuffer;
 use paceline_nets::Tally;
 
+use super::milestones::Milestones;
+use super::snapshot::Snapshot;
 use super::totals::WorkerTotals;
 use crate::checkpoint::{Checkpoint, CheckpointWriter, Progress};
 use crate::clock::Stopwatch;
 use crate::compute::Compute;
-use crate::optimizer::OptimizerState;
 use crate::session::{Ending, Evaluation, Outcome, ProgressReport, Settings, TrainError, Watch};
-
-/// The parameters as they stood after some step, consistent over all servers.
-#[derive(Clone, Debug)]
-pub(crate) struct Snapshot {
-    pub(crate) steps: u64,
-    pub(crate) parameters: Arc<AlignedBuffer>,
-    pub(crate) optimizer: OptimizerState,
-    /// The training rows since the last snapshot.
-    pub(crate) tally: Tally,
-    /// What is due.
-    pub(crate) due: Due,
-}
-
-/// What is due at a step.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Due {
-    pub(crate) evaluation: bool,
-    pub(crate) checkpoint: bool,
-    /// The training ends here.
-    pub(crate) end: bool,
-}
-
-impl Due {
-    pub(crate) fn is_any(self) -> bool {
-        self.evaluation || self.checkpoint || self.end
-    }
-}
-
-/// The steps at which something is due. A step is an iteration of every worker.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Milestones {
-    pub(crate) per_epoch: u64,
-    evaluate_every: u64,
-    checkpoint_every: Option<u64>,
-    end: Option<u64>,
-}
-
-impl Milestones {
-    pub(crate) fn new(settings: &Settings, per_epoch: u64) -> Self {
-        let goal = &settings.goal;
-        let epochs = goal.epochs.map(|most| most.saturating_mul(per_epoch));
-        Self {
-            per_epoch,
-            evaluate_every: settings.evaluate_every.in_steps(per_epoch),
-            checkpoint_every: settings
-                .checkpoint
-                .as_ref()
-                .map(|checkpoint| checkpoint.every.in_steps(per_epoch)),
-            end: [goal.steps, epochs].into_iter().flatten().min(),
-        }
-    }
-
-    /// How many numbers carry them.
-    pub(crate) const NUMBERS: usize = 4;
-
-    /// The steps as numbers, for servers that the controller tells.
-    pub(crate) fn numbers(&self) -> [u64; Self::NUMBERS] {
-        // Nothing is due every zero steps: zero stands for never.
-        [
-            self.per_epoch,
-            self.evaluate_every,
-            self.checkpoint_every.unwrap_or(0),
-            self.end.map_or(0, |end| end.saturating_add(1)),
-        ]
-    }
-
-    /// The steps that [`Self::numbers`] carries; none from other numbers.
-    pub(crate) fn from_numbers(numbers: &[u64]) -> Option<Self> {
-        let [per_epoch, evaluate_every, checkpoint_every, end] = *numbers else {
-            return None;
-        };
-        (per_epoch > 0 && evaluate_every > 0).then_some(Self {
-            per_epoch,
-            evaluate_every,
-            checkpoint_every: (checkpoint_every > 0).then_some(checkpoint_every),
-            end: end.checked_sub(1),
-        })
-    }
-
-    /// What has become due since step `before`.
-    pub(crate) fn between(&self, before: u64, now: u64) -> Due {
-        let crossed = |every: u64| before / every != now / every;
-        let end = self.end.is_some_and(|end| now >= end);
-        Due {
-            evaluation: crossed(self.evaluate_every) || end,
-            checkpoint: self.checkpoint_every.is_some_and(crossed),
-            end,
-        }
-    }
-}
 
 /// Looks at snapshots.
 pub(crate) struct Evaluator<'a> {

@@ -1,26 +1,39 @@
-//! What the members of a training must agree on.
+//! What is trained: what the members of a training must agree on, and what a
+//! checkpoint goes on as.
 //!
 //! Members that are started by hand on other hosts may be started with other
 //! options. A worker with another seed would compute rows that another worker
-//! computes too, and nobody would notice: every member therefore says what it
-//! was told before it takes part.
+//! computes too, one with another model gradients of another function, and
+//! nobody would notice: every member therefore says what it trains before it
+//! takes part.
 
-use super::session::ClusterSession;
+use std::collections::BTreeMap;
+use std::fmt::Write;
 
-/// The options that decide what is computed, one per line.
+use bytemuck::cast_slice;
+use paceline_data::{DataSet, Features, Split};
+
+use super::config::Cluster;
+use crate::session::Settings;
+
+/// The options that decide what is computed, by name.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct TrainingIdentity(String);
+pub struct TrainingIdentity {
+    entries: Vec<(&'static str, String)>,
+    /// How many of them members must agree on; the others are a checkpoint's.
+    shared: usize,
+}
+
+/// The name of the entry that tells data by their content.
+const CONTENT: &str = "data_content";
 
 impl TrainingIdentity {
-    pub(crate) fn of(session: &ClusterSession) -> Self {
-        let (settings, cluster) = (&session.settings, &session.cluster);
-        let train = &session.data.train;
+    /// Of a model, by its name, in training on `data`.
+    pub fn new(model: &str, data: &Split, settings: &Settings, cluster: Option<&Cluster>) -> Self {
         let clip = settings.clip.map_or("none".to_owned(), |c| c.to_string());
-        let lines = [
-            ("parameters", session.layout().len().to_string()),
-            ("rows", train.rows().to_string()),
-            ("columns", train.width().to_string()),
-            ("classes", train.classes().to_string()),
+        let mut entries = vec![
+            ("model", model.to_owned()),
+            (CONTENT, content(data)),
             ("batch_size", settings.batch_size.to_string()),
             ("seed", settings.seed.to_string()),
             ("optimizer", settings.optimizer.to_string()),
@@ -28,53 +41,184 @@ impl TrainingIdentity {
             ("schedule", settings.schedule.to_string()),
             ("weight_decay", settings.decay.to_string()),
             ("clip", clip),
-            ("workers", cluster.workers.to_string()),
-            ("servers", cluster.servers.to_string()),
-            ("sync", cluster.strategy.to_string()),
-            ("compress", cluster.compress.to_string()),
         ];
-        let lines = lines.map(|(name, value)| format!("{name} {value}\n"));
-        Self(lines.concat())
+        if let Some(cluster) = cluster {
+            entries.extend([
+                ("workers", cluster.workers.to_string()),
+                ("servers", cluster.servers.to_string()),
+                ("sync", cluster.strategy.to_string()),
+                ("compress", cluster.compress.to_string()),
+            ]);
+        }
+        Self {
+            shared: entries.len(),
+            entries,
+        }
     }
 
-    pub(crate) fn text(&self) -> &str {
-        &self.0
+    /// The same with an option that a checkpoint goes on with, and that may
+    /// differ between members: a data file has another path on another host.
+    #[must_use]
+    pub fn with_local(mut self, name: &'static str, value: String) -> Self {
+        self.entries.push((name, value));
+        self
     }
 
-    /// How another member's text differs from this, in words; none if it does
-    /// not.
-    pub(crate) fn difference(&self, theirs: &[u8]) -> Option<String> {
-        if theirs == self.0.as_bytes() {
+    /// Every option under its name, for a checkpoint.
+    pub fn words(&self) -> BTreeMap<String, String> {
+        let word = |(name, value): &(&str, String)| ((*name).to_owned(), value.clone());
+        self.entries.iter().map(word).collect()
+    }
+
+    /// How a checkpoint with these words differs from this: the option, what it
+    /// was there, and what it is here. What an older version did not write is
+    /// passed over.
+    pub fn difference_from(
+        &self,
+        words: &BTreeMap<String, String>,
+    ) -> Option<(&'static str, String, String)> {
+        self.entries.iter().find_map(|(name, own)| {
+            let was = match words.get(*name) {
+                None if *name == CONTENT => return None,
+                // The optimizer is told with what it remembers.
+                None if *name == "optimizer" => words.get("paceline.optimizer")?,
+                None => "",
+                Some(was) => was,
+            };
+            (was != own).then(|| (*name, was.to_owned(), own.clone()))
+        })
+    }
+
+    /// What members tell each other: an option a line.
+    pub(crate) fn text(&self) -> String {
+        let mut text = String::new();
+        for (name, value) in &self.entries[..self.shared] {
+            writeln!(text, "{name} {value}").expect("a string can be written to");
+        }
+        text
+    }
+
+    /// How what another member told differs from this, in words; none if it
+    /// does not.
+    pub(crate) fn difference(&self, theirs: &str) -> Option<String> {
+        let own = self.text();
+        if theirs == own {
             return None;
         }
-        let theirs = String::from_utf8_lossy(theirs);
-        let differing = self
-            .0
-            .lines()
-            .zip(theirs.lines())
-            .find(|(own, other)| own != other);
+        let differing = own.lines().zip(theirs.lines()).find(|(a, b)| a != b);
         let words = differing.and_then(|(own, other)| {
             let (name, own) = own.split_once(' ')?;
             let (same_name, other) = other.split_once(' ')?;
-            (name == same_name).then(|| format!("its {name} is {other}, not {own}"))
+            let words = match name {
+                CONTENT => format!("its data are {other}, not {own}"),
+                name => format!("its {name} is {other}, not {own}"),
+            };
+            (name == same_name).then_some(words)
         });
         Some(words.unwrap_or_else(|| "its options are of another kind".to_owned()))
     }
+}
+
+/// What data are, wherever they lie: their shape and a checksum of all rows.
+fn content(data: &Split) -> String {
+    let (train, test) = (&data.train, &data.test);
+    format!(
+        "{} and {} rows of {} in {} classes with checksum {:08x}{:08x}",
+        train.rows(),
+        test.rows(),
+        train.width(),
+        train.classes(),
+        checksum(train),
+        checksum(test)
+    )
+}
+
+/// A checksum of features and labels, in whatever form they are kept.
+fn checksum(data: &DataSet) -> u32 {
+    let mut sum = crc32fast::Hasher::new();
+    match data.features() {
+        Features::Bytes {
+            values,
+            width,
+            scale,
+        } => {
+            sum.update(&(*width as u64).to_le_bytes());
+            sum.update(&scale.to_le_bytes());
+            sum.update(values);
+        }
+        Features::Dense { values, width } => {
+            sum.update(&(*width as u64).to_le_bytes());
+            sum.update(cast_slice::<f32, u8>(values));
+        }
+        Features::Sparse(matrix) => {
+            sum.update(&(matrix.width() as u64).to_le_bytes());
+            for row in 0..matrix.rows() {
+                let (columns, values) = matrix.row(row);
+                sum.update(&(columns.len() as u64).to_le_bytes());
+                sum.update(cast_slice::<u32, u8>(columns));
+                sum.update(cast_slice::<f32, u8>(values));
+            }
+        }
+        Features::Tokens {
+            ids,
+            length,
+            vocabulary,
+        } => {
+            sum.update(&(*length as u64).to_le_bytes());
+            sum.update(&(*vocabulary as u64).to_le_bytes());
+            sum.update(cast_slice::<u32, u8>(ids));
+        }
+    }
+    sum.update(cast_slice::<u32, u8>(data.labels().ids()));
+    sum.finalize()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn identity(entries: &[(&'static str, &str)]) -> TrainingIdentity {
+        TrainingIdentity {
+            entries: entries
+                .iter()
+                .map(|(name, value)| (*name, (*value).to_owned()))
+                .collect(),
+            shared: entries.len(),
+        }
+    }
+
     #[test]
     fn the_first_difference_is_named() {
-        let own = TrainingIdentity("rows 400\nseed 1\nsync bsp\n".to_owned());
-        assert_eq!(own.difference(own.text().as_bytes()), None);
+        let own = identity(&[("rows", "400"), ("seed", "1"), ("sync", "bsp")]);
+        assert_eq!(own.difference(&own.text()), None);
         let check = |theirs: &str, words: &str| {
-            assert_eq!(own.difference(theirs.as_bytes()).as_deref(), Some(words));
+            assert_eq!(own.difference(theirs).as_deref(), Some(words));
         };
         check("rows 400\nseed 2\nsync async\n", "its seed is 2, not 1");
         check("rows 400\nspeed 2\n", "its options are of another kind");
         check("", "its options are of another kind");
+    }
+
+    #[test]
+    fn what_is_local_concerns_a_checkpoint_and_no_member() {
+        let own = identity(&[("model", "mlp:8"), (CONTENT, "x")]);
+        let here = own.clone().with_local("data", "/here/a.csv".to_owned());
+        let there = own.with_local("data", "/there/a.csv".to_owned());
+        assert_eq!(here.difference(&there.text()), None);
+        assert_eq!(here.difference_from(&here.words()), None);
+        let (name, was, is) = here.difference_from(&there.words()).unwrap();
+        assert_eq!((name, &*was, &*is), ("data", "/there/a.csv", "/here/a.csv"));
+    }
+
+    #[test]
+    fn a_checkpoint_from_before_contents_were_told_is_taken() {
+        let own = identity(&[("model", "mlp:8"), (CONTENT, "x"), ("optimizer", "sgd")]);
+        let mut words = own.words();
+        words.remove(CONTENT);
+        words.remove("optimizer");
+        words.insert("paceline.optimizer".to_owned(), "sgd".to_owned());
+        assert_eq!(own.difference_from(&words), None);
+        words.insert("paceline.optimizer".to_owned(), "adam".to_owned());
+        assert!(own.difference_from(&words).is_some());
     }
 }

@@ -45,6 +45,14 @@ pub enum Notice {
         /// The steps since, which are computed again.
         lost: u64,
     },
+    /// All servers go on from one earlier step, after one of them was lost or
+    /// they were at different steps.
+    ShardsRolledBack {
+        /// That step.
+        step: u64,
+        /// The steps since, which are computed again.
+        lost: u64,
+    },
     /// Workers that sum among themselves go on after one was lost.
     GroupResumed {
         /// From which step.
@@ -92,6 +100,7 @@ impl Notice {
             Self::Replaced { .. } => "member_replaced",
             Self::ServerLost { .. } => "server_lost",
             Self::ServerResumed { .. } => "server_resumed",
+            Self::ShardsRolledBack { .. } => "servers_resumed",
             Self::GroupResumed { .. } => "workers_resumed",
             Self::Missing { .. } => "members_missing",
             Self::OtherTraining { .. } => "other_training",
@@ -112,6 +121,7 @@ impl Notice {
             }
             Self::ServerLost { .. }
             | Self::ServerResumed { .. }
+            | Self::ShardsRolledBack { .. }
             | Self::GroupResumed { .. }
             | Self::Missing { .. }
             | Self::OtherTraining { .. }
@@ -131,6 +141,10 @@ impl fmt::Display for Notice {
             Self::ServerLost { server, words } => {
                 write!(formatter, "server{server} is lost: {words}")
             }
+            Self::ShardsRolledBack { step, lost } => write!(
+                formatter,
+                "all servers go on from step {step}: {lost} steps are computed again"
+            ),
             Self::GroupResumed { step, lost } => write!(
                 formatter,
                 "the workers go on together from step {step}: {lost} steps are computed again"

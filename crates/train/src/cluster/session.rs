@@ -1,7 +1,7 @@
 //! A training with several workers, from the first step to the goal.
 
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, OnceLock};
 
 use paceline_data::Split;
 use paceline_kernels::AlignedBuffer;
@@ -11,10 +11,13 @@ use paceline_sync::{Consistency, SettingsError, Strategy};
 use super::allreduce;
 use super::config::Cluster;
 use super::controller;
-use super::evaluator::{Evaluator, Milestones, Snapshot};
-use super::frames::Rendezvous;
+use super::evaluator::Evaluator;
+use super::identity::TrainingIdentity;
 use super::launcher::{Kill, Launcher};
+use super::milestones::Milestones;
 use super::partition::Partition;
+use super::rendezvous::Rendezvous;
+use super::snapshot::Snapshot;
 use super::threads;
 use super::totals::WorkerTotals;
 use super::worker_log::RunRecord;
@@ -25,6 +28,8 @@ use crate::session::{Outcome, Settings, TrainError, Watch};
 
 /// A model in training by several workers.
 pub struct ClusterSession {
+    name: String,
+    identity: OnceLock<TrainingIdentity>,
     pub(crate) model: Arc<dyn Model>,
     pub(crate) data: Split,
     pub(crate) settings: Settings,
@@ -47,11 +52,12 @@ pub struct ClusterOutcome {
 
 impl ClusterSession {
     /// Fresh parameters. `settings.batch_size` and `settings.threads` are those
-    /// of each worker.
+    /// of each worker. By its `name` members know that they train one model.
     ///
     /// # Errors
     /// If the strategy does not suit the number of workers.
     pub fn new(
+        name: &str,
         model: Arc<dyn Model>,
         data: Split,
         settings: Settings,
@@ -65,6 +71,8 @@ impl ClusterSession {
             optimizer: OptimizerState::new(settings.optimizer, len),
             progress: Progress::default(),
             record: None,
+            name: name.to_owned(),
+            identity: OnceLock::new(),
             model,
             data,
             settings,
@@ -78,6 +86,7 @@ impl ClusterSession {
     /// # Errors
     /// If the strategy does not suit the number of workers.
     pub fn resume(
+        name: &str,
         model: Arc<dyn Model>,
         data: Split,
         settings: Settings,
@@ -90,6 +99,8 @@ impl ClusterSession {
             optimizer: checkpoint.optimizer,
             progress: checkpoint.progress,
             record: None,
+            name: name.to_owned(),
+            identity: OnceLock::new(),
             model,
             data,
             settings,
@@ -100,6 +111,13 @@ impl ClusterSession {
     /// Has every worker of this process write down its iterations in a record.
     pub fn record_in(&mut self, record: RunRecord) {
         self.record = Some(record);
+    }
+
+    /// What is trained, as members must agree on it.
+    pub(crate) fn identity(&self) -> &TrainingIdentity {
+        self.identity.get_or_init(|| {
+            TrainingIdentity::new(&self.name, &self.data, &self.settings, Some(&self.cluster))
+        })
     }
 
     /// How many threads each worker computes with.

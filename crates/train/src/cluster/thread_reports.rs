@@ -6,7 +6,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use paceline_nets::Tally;
 
-use super::evaluator::{Evaluator, PROGRESS_EVERY, Snapshot};
+use super::evaluator::{Evaluator, PROGRESS_EVERY};
+use super::snapshot::Snapshot;
 use super::totals::WorkerTotals;
 use crate::session::{Ending, TrainError};
 
@@ -42,7 +43,8 @@ impl WorkerReports {
     }
 
     /// Looks at snapshots until one ends the training; none if the workers
-    /// ended it. `steps` says how far they are. On return nobody hears
+    /// ended it. `steps` says how far they are, and `taken` hears that a snapshot was
+    /// looked at and may give the next. On return nobody hears
     /// snapshots any more: a worker does not wait to hand one over.
     pub(crate) fn conduct(
         &self,
@@ -50,12 +52,17 @@ impl WorkerReports {
         heard: Receiver<Snapshot>,
         stop: &AtomicBool,
         steps: impl Fn() -> u64,
+        taken: impl Fn() -> Option<Snapshot>,
     ) -> Result<Option<Ending>, TrainError> {
         loop {
             match heard.recv_timeout(PROGRESS_EVERY) {
                 Ok(snapshot) => {
-                    if let Some(ending) = evaluator.hear(snapshot)? {
-                        return Ok(Some(ending));
+                    let mut next = Some(snapshot);
+                    while let Some(snapshot) = next {
+                        if let Some(ending) = evaluator.hear(snapshot)? {
+                            return Ok(Some(ending));
+                        }
+                        next = taken();
                     }
                 }
                 Err(RecvTimeoutError::Timeout) => {}

@@ -1,5 +1,6 @@
 //! A worker that reaches its servers over connections.
 
+use std::borrow::Cow;
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,17 +10,17 @@ use paceline_kernels::{AlignedBuffer, Kernels};
 use paceline_model::{Iteration, WorkerId};
 use paceline_nets::Tally;
 use paceline_records::WriteRecordError;
-use paceline_sync::{Clock, Strategy, WorkerClock};
+use paceline_sync::{Clock, Consistency, Strategy, WorkerClock};
 use paceline_wire::{
-    Address, BindError, ConnectError, Connection, Credentials, Deadline, Flags, HandshakeError,
-    Header, Kind, Payload, ReadHalf, ReceiveError, Role, SendError, WriteHalf, connect,
+    Address, BindError, ConnectError, Connection, Credentials, Deadline, HandshakeError, Payload,
+    ReadHalf, ReceiveError, Role, SendError, WriteHalf, connect,
 };
 
 use super::allreduce;
 use super::compress::{Compression, Compressor, bytes_of};
 use super::evaluator::PROGRESS_EVERY;
-use super::frames::{NOBODY, OTHER_TRAINING, Rendezvous, pack, pack_account, trailer};
-use super::identity::TrainingIdentity;
+use super::protocol::{FromServer, Grant, ProtocolError, ToServer, trailer};
+use super::rendezvous::Rendezvous;
 use super::session::ClusterSession;
 use super::totals::WorkerTotals;
 use super::update::{Span, Update};
@@ -97,15 +98,15 @@ pub enum WorkError {
     },
 }
 
-/// Why a life of a worker ended.
+/// Why an incarnation of a worker ended.
 enum Departure {
     /// The training is over.
     Over,
     /// A connection broke, or a server does not know the worker any more: it
-    /// may join again in at least this life.
+    /// may join again in at least this incarnation.
     Parted(u32),
     /// This server serves another training.
-    Strange { server: usize, difference: String },
+    OtherTraining { server: usize, difference: String },
 }
 
 /// Works until the servers, or without them the trainer, say that the training
@@ -146,7 +147,7 @@ pub fn work(
     let mut compressor = Compressor::new(session.cluster.compress, dense);
     let mut incarnation = incarnation;
     loop {
-        let mut life = Life::begin(
+        let mut connected = Connected::begin(
             session,
             worker,
             incarnation,
@@ -154,13 +155,13 @@ pub fn work(
             &mut books,
             &mut compressor,
         )?;
-        let departure = life.go_on(&mut compute);
-        drop(life);
+        let departure = connected.go_on(&mut compute);
+        drop(connected);
         books.settle();
         match departure {
             Departure::Over => return books.log.close().map_err(unrecorded),
             Departure::Parted(least) => incarnation = least.max(incarnation + 1),
-            Departure::Strange { server, difference } => {
+            Departure::OtherTraining { server, difference } => {
                 return Err(WorkError::OtherTraining {
                     worker,
                     server,
@@ -192,9 +193,13 @@ impl Bookkeeping {
 
 const TRIED_AGAIN_AFTER: Duration = Duration::from_millis(5);
 
-struct Life<'a> {
-    worker: u32,
-    identity: TrainingIdentity,
+/// A worker in one incarnation, connected to its servers.
+struct Connected<'a> {
+    identity: String,
+    /// A server that says nothing for this long is given up.
+    patience: Duration,
+    /// Where messages are laid out.
+    room: Vec<u8>,
     clock: WorkerClock,
     spans: Vec<Span>,
     readers: Vec<ReadHalf>,
@@ -211,9 +216,11 @@ struct Life<'a> {
     told: Duration,
     ended: Arc<AtomicBool>,
     iterations_per_update: u64,
+    /// Whether an iteration must start from one version of all servers.
+    needs_one_version: bool,
 }
 
-impl<'a> Life<'a> {
+impl<'a> Connected<'a> {
     fn begin(
         session: &ClusterSession,
         worker: u32,
@@ -248,8 +255,9 @@ impl<'a> Life<'a> {
         let servers = NonZeroUsize::new(count).unwrap_or(NonZeroUsize::MIN);
         let consistency = session.cluster.consistency();
         Ok(Self {
-            worker,
-            identity: TrainingIdentity::of(session),
+            identity: session.identity().text(),
+            patience: rendezvous.patience,
+            room: Vec::new(),
             clock: WorkerClock::new(consistency, servers),
             spans: Span::cut(layout, count),
             readers,
@@ -265,6 +273,8 @@ impl<'a> Life<'a> {
             told: Duration::ZERO,
             ended,
             iterations_per_update: consistency.iterations_per_update(),
+            needs_one_version: consistency.gathers()
+                && !matches!(consistency, Consistency::Backup { .. }),
         })
     }
 
@@ -276,26 +286,40 @@ impl<'a> Life<'a> {
     }
 
     fn iterate(&mut self, compute: &mut WorkerCompute) -> Result<Departure, Broken> {
+        let identity = std::mem::take(&mut self.identity);
         for server in 0..self.readers.len() {
-            let identity = Payload::Bytes(self.identity.text().as_bytes());
-            self.send(server, &Header::new(Kind::Join), identity)?;
+            let identity = &identity;
+            self.send(server, &ToServer::Join { identity })?;
         }
+        let mut welcomes = Vec::with_capacity(self.readers.len());
         for server in 0..self.readers.len() {
-            let header = self.readers[server].peek(Deadline::NEVER)?;
-            match header.kind {
-                Kind::Welcome => self.clock.welcome(server, Clock(header.clock)),
-                Kind::Stop => return Ok(Departure::Over),
-                Kind::Fault if header.start == OTHER_TRAINING => {
-                    let frame = self.readers[server].receive(Deadline::NEVER)?;
-                    let difference = match frame.payload() {
-                        Ok(Payload::Bytes(text)) => String::from_utf8_lossy(text).into_owned(),
-                        _ => String::new(),
-                    };
-                    return Ok(Departure::Strange { server, difference });
+            let frame = self.readers[server].receive(Deadline::after(self.patience))?;
+            match FromServer::decode(&frame)? {
+                FromServer::Welcome { clock, generation } => {
+                    self.clock.welcome(server, Clock(clock));
+                    welcomes.push((generation, clock));
                 }
-                _ => return Ok(parted(&header)),
+                FromServer::End { .. } => return Ok(Departure::Over),
+                FromServer::OtherTraining { difference } => {
+                    let difference = difference.to_owned();
+                    return Ok(Departure::OtherTraining { server, difference });
+                }
+                FromServer::Refused { join_with, .. } => return Ok(Departure::Parted(join_with)),
+                FromServer::Parameters { .. } | FromServer::Heartbeat => {
+                    return Err(ProtocolError::OutOfPlace { name: "answer" }.into());
+                }
             }
-            self.readers[server].receive(Deadline::NEVER)?;
+        }
+        if self.needs_one_version {
+            if welcomes.iter().any(|welcome| welcome.0 != welcomes[0].0) {
+                // Some are about to begin anew, and do not know it yet.
+                std::thread::sleep(TRIED_AGAIN_AFTER);
+                return Err(Broken);
+            }
+            if welcomes.iter().any(|welcome| *welcome != welcomes[0]) {
+                self.send(0, &ToServer::ShardsDiffer)?;
+                return self.await_departure();
+            }
         }
         self.ask()?;
         let mut began = now();
@@ -333,12 +357,21 @@ impl<'a> Life<'a> {
         }
     }
 
+    /// The servers begin anew; waits until the first one has.
+    fn await_departure(&mut self) -> Result<Departure, Broken> {
+        loop {
+            if let Some(departure) = self.take_other(0)? {
+                return Ok(departure);
+            }
+        }
+    }
+
     /// Asks every server whose parameters are too old for the next iteration.
-    fn ask(&self) -> Result<(), Broken> {
-        let header = Header::new(Kind::Pull).clock(self.clock.read_clock().0);
+    fn ask(&mut self) -> Result<(), Broken> {
+        let clock = self.clock.read_clock().0;
         for server in 0..self.readers.len() {
             if self.clock.must_read(server) {
-                self.send(server, &header, Payload::NONE)?;
+                self.send(server, &ToServer::Read { clock })?;
             }
         }
         Ok(())
@@ -353,36 +386,25 @@ impl<'a> Life<'a> {
     ) -> Result<Option<Departure>, Broken> {
         for server in 0..self.readers.len() {
             loop {
-                let header = self.readers[server].peek(Deadline::NEVER)?;
+                let deadline = Deadline::after(self.patience);
+                let header = self.readers[server].peek(deadline)?;
                 let arrived = now();
-                // The first server's answer says what became of the update.
-                if server == 0
-                    && let Some(last) = &mut self.books.last
-                {
-                    last.dropped = u64::from(header.flags.has(Flags::LATE));
-                    self.books.settle();
-                }
-                match header.kind {
-                    Kind::Parameters => {}
-                    Kind::Stop => {
-                        self.report(true)?;
-                        return Ok(Some(Departure::Over));
+                let Some(grant) = Grant::announced_by(&header)? else {
+                    match self.take_other(server)? {
+                        None => continue,
+                        departure => return Ok(departure),
                     }
-                    Kind::Welcome => {
-                        self.readers[server].receive(Deadline::NEVER)?;
-                        continue;
-                    }
-                    _ => return Ok(Some(parted(&header))),
-                }
-                let (clock, version) = (Clock(header.start), Clock(header.clock));
+                };
+                self.settle_last(server, grant.is_late);
+                let (clock, version) = (Clock(grant.clock), Clock(grant.version));
                 if !self.clock.proceed(server, clock, version) {
                     // From before the connection's present question.
-                    self.readers[server].receive(Deadline::NEVER)?;
+                    self.readers[server].receive(deadline)?;
                     continue;
                 }
                 let own = &mut self.parameters[self.spans[server].flat()];
                 if self.is_half {
-                    let frame = self.readers[server].receive(Deadline::NEVER)?;
+                    let frame = self.readers[server].receive(deadline)?;
                     match frame.payload() {
                         Ok(Payload::Half(halves)) if halves.len() == own.len() => {
                             self.kernels.from_half(halves, own);
@@ -391,12 +413,12 @@ impl<'a> Life<'a> {
                     }
                     row.received_bytes += 2 * own.len() as u64;
                 } else {
-                    self.readers[server].receive_into(Kind::Parameters, own, Deadline::NEVER)?;
+                    self.readers[server].receive_into(Grant::KIND, own, deadline)?;
                     row.received_bytes += 4 * own.len() as u64;
                 }
                 row.waiting += arrived.saturating_duration_since(*since);
-                if server == 0 && header.sender != NOBODY {
-                    row.waited_for = Some(WorkerId(header.sender));
+                if let (0, Some(other)) = (server, grant.waited_for) {
+                    row.waited_for = Some(WorkerId(other));
                 }
                 *since = now();
                 row.receiving += *since - arrived;
@@ -404,6 +426,39 @@ impl<'a> Life<'a> {
             }
         }
         Ok(None)
+    }
+
+    /// The first server's answer says what became of the last update.
+    fn settle_last(&mut self, server: usize, is_late: bool) {
+        if let (0, Some(last)) = (server, &mut self.books.last) {
+            last.dropped = u64::from(is_late);
+            self.books.settle();
+        }
+    }
+
+    /// Takes what is no parameters; says if that ends this incarnation.
+    fn take_other(&mut self, server: usize) -> Result<Option<Departure>, Broken> {
+        let frame = self.readers[server].receive(Deadline::after(self.patience))?;
+        match FromServer::decode(&frame)? {
+            // A welcome may be repeated.
+            FromServer::Heartbeat | FromServer::Welcome { .. } => Ok(None),
+            FromServer::End { is_late } => {
+                self.settle_last(server, is_late);
+                self.report(true)?;
+                Ok(Some(Departure::Over))
+            }
+            FromServer::Refused { join_with, .. } => {
+                self.settle_last(server, false);
+                Ok(Some(Departure::Parted(join_with)))
+            }
+            FromServer::OtherTraining { difference } => {
+                let difference = difference.to_owned();
+                Ok(Some(Departure::OtherTraining { server, difference }))
+            }
+            FromServer::Parameters { .. } => {
+                Err(ProtocolError::OutOfPlace { name: "parameters" }.into())
+            }
+        }
     }
 
     /// Hands over the update; says in how many bytes.
@@ -419,19 +474,22 @@ impl<'a> Life<'a> {
                 .compressor
                 .part(range, part.dense, &found, &mut self.staged);
             let rows_follow = !part.rows.is_empty();
-            let last = Flags::LAST.and(Flags::REPLY);
-            let header = Header::new(Kind::Push).clock(clock.0).sender(self.worker);
-            let flags = if rows_follow { Flags::NONE } else { last };
+            let push = |values, is_last| ToServer::Push {
+                clock: clock.0,
+                values,
+                is_last,
+                then_read: is_last,
+            };
             bytes += bytes_of(dense) + 4 * (part.rows.len() + part.cells.len()) as u64;
             let mut writer = lock(&self.writers[server]);
-            writer.send(&header.flags(flags), dense)?;
+            send(&mut writer, &push(dense, !rows_follow), &mut self.room)?;
             if rows_follow {
                 let rows = Payload::Rows {
                     width: u32::try_from(span.stride).expect("a row has few cells"),
                     rows: part.rows,
                     values: part.cells,
                 };
-                writer.send(&header.flags(last), rows)?;
+                send(&mut writer, &push(rows, true), &mut self.room)?;
             }
         }
         Ok(bytes)
@@ -442,23 +500,29 @@ impl<'a> Life<'a> {
         let elapsed = self.since.elapsed();
         if always || elapsed.saturating_sub(self.told) >= PROGRESS_EVERY {
             self.told = elapsed;
-            let mut numbers = Vec::new();
-            pack_account(&self.books.totals, &mut numbers);
-            self.send(
-                0,
-                &Header::new(Kind::Record),
-                Payload::Bytes(&pack(&numbers)),
-            )?;
+            let totals = Cow::Borrowed(&self.books.totals);
+            let mut writer = lock(&self.writers[0]);
+            send(&mut writer, &ToServer::Totals { totals }, &mut self.room)?;
         }
         Ok(())
     }
 
-    fn send(&self, server: usize, header: &Header, payload: Payload<'_>) -> Result<(), Broken> {
-        Ok(lock(&self.writers[server]).send(&header.sender(self.worker), payload)?)
+    fn send(&mut self, server: usize, message: &ToServer<'_>) -> Result<(), Broken> {
+        let mut writer = lock(&self.writers[server]);
+        Ok(send(&mut writer, message, &mut self.room)?)
     }
 }
 
-impl Drop for Life<'_> {
+fn send(
+    writer: &mut WriteHalf,
+    message: &ToServer<'_>,
+    room: &mut Vec<u8>,
+) -> Result<(), SendError> {
+    let (header, payload) = message.encode(room);
+    writer.send(&header, payload)
+}
+
+impl Drop for Connected<'_> {
     fn drop(&mut self) {
         self.ended.store(true, Ordering::Relaxed);
         // The thread that says the worker is alive still holds them.
@@ -499,11 +563,11 @@ fn say_alive(writers: Arc<Vec<Mutex<WriteHalf>>>, ended: Arc<AtomicBool>, every:
     let _ = std::thread::Builder::new()
         .name("heartbeat".to_owned())
         .spawn(move || {
+            let mut room = Vec::new();
             while !ended.load(Ordering::Relaxed) {
                 std::thread::sleep(every);
                 for writer in writers.iter() {
-                    let sent = lock(writer).send(&Header::new(Kind::Heartbeat), Payload::NONE);
-                    if sent.is_err() {
+                    if send(&mut lock(writer), &ToServer::Heartbeat, &mut room).is_err() {
                         return;
                     }
                 }
@@ -520,15 +584,16 @@ impl From<ReceiveError> for Broken {
     }
 }
 
-impl From<SendError> for Broken {
-    fn from(_: SendError) -> Self {
+impl From<ProtocolError> for Broken {
+    fn from(_: ProtocolError) -> Self {
         Self
     }
 }
 
-/// A server refused: its frame says in which life the worker may come back.
-fn parted(header: &Header) -> Departure {
-    Departure::Parted(u32::try_from(header.clock).unwrap_or(0))
+impl From<SendError> for Broken {
+    fn from(_: SendError) -> Self {
+        Self
+    }
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -175,6 +175,117 @@ fn a_member_with_other_options_is_refused_and_told_which() {
     });
 }
 
+/// How a worker of `other` is refused by a training of `plan`, which then goes
+/// on with its own.
+fn refusal(port: u16, plan: &Plan, other: &Plan) -> String {
+    let meeting = &meeting(&[port], Security::Plain);
+    let nowhere = Path::new("/nowhere/model.safetensors");
+    std::thread::scope(|scope| {
+        let strange = scope.spawn(|| work(&other.session(nowhere), 1, 0, meeting));
+        scope.spawn(|| serve(&plan.session(nowhere), 0, meeting).expect("it is let in"));
+        let workers = scope.spawn(move || {
+            let refused = strange.join().expect("it ends in words");
+            std::thread::scope(|scope| {
+                for rank in 0..plan.workers {
+                    let session = plan.session(nowhere);
+                    scope.spawn(move || work(&session, rank, 0, meeting).expect("it is let in"));
+                }
+            });
+            refused
+        });
+        let dir = tempfile::tempdir().expect("a directory");
+        let mut session = plan.session(&dir.path().join("model.safetensors"));
+        let mut watch = Listening::new(|| {});
+        let found = train(&mut session, meeting, &mut watch).expect("everybody comes");
+        assert_eq!(found.outcome.ending, Ending::Steps);
+        let told = watch.notices.join("; ");
+        assert!(told.contains("worker 1 trains something else"), "{told}");
+        let refused = workers.join().expect("it ends in words");
+        refused.expect_err("it must not be let in").to_string()
+    })
+}
+
+#[test]
+fn a_worker_of_another_model_with_the_same_layout_is_refused() {
+    let plan = Plan {
+        model: "logistic",
+        data: "pairs3",
+        optimizer: "sgd",
+        ..PLAN
+    };
+    let other = Plan {
+        model: "linear-svm",
+        ..plan.clone()
+    };
+    let refused = refusal(7041, &plan, &other);
+    let words = "its model is linear-svm, not logistic";
+    assert!(refused.ends_with(words), "{refused}");
+}
+
+#[test]
+fn a_worker_with_other_data_of_the_same_shape_is_refused() {
+    let plan = Plan {
+        model: "logistic",
+        data: "pairs3",
+        optimizer: "sgd",
+        ..PLAN
+    };
+    let other = Plan {
+        data: "pairs4",
+        ..plan.clone()
+    };
+    let refused = refusal(7042, &plan, &other);
+    assert!(refused.contains("its data are "), "{refused}");
+    let (theirs, own) = refused.split_once(", not ").expect("both are told");
+    let shape = |words: &str| words.split(" with checksum ").next().map(str::to_owned);
+    assert!(theirs.ends_with(&*shape(own).expect("a shape")) || own.contains("rows"));
+    assert_ne!(theirs, own);
+}
+
+#[test]
+fn what_is_no_message_closes_its_connection_and_is_named() {
+    use paceline_wire::{Header, Kind, Payload};
+    let meeting = &meeting(&[7051], Security::Plain);
+    let nowhere = Path::new("/nowhere/model.safetensors");
+    let dir = tempfile::tempdir().unwrap();
+    let mut session = PLAN.session(&dir.path().join("model.safetensors"));
+    let soon = || Deadline::after(Duration::from_secs(10));
+    let mut watch = Listening::new(|| {
+        for (kind, fields, payload) in [
+            // Nobody sends this.
+            (0x0777, [0; 3], Payload::NONE),
+            // A worker reads with one field, not with three.
+            (0x0102, [1, 2, 3], Payload::NONE),
+            // An update of another model.
+            (0x0103, [0; 3], Payload::Dense(&[0.5; 7])),
+        ] {
+            let me = visitor(Role::Worker, &meeting.token, Security::Plain);
+            let mut stranger = connect(&address(7051), &me, &meeting.wire, soon()).unwrap();
+            let header = Header::new(Kind(kind)).with_flags(1).with_fields(fields);
+            stranger.send(&header, payload).unwrap();
+            while stranger.receive(soon()).is_ok() {}
+        }
+    });
+    std::thread::scope(|scope| {
+        scope.spawn(|| serve(&PLAN.session(nowhere), 0, meeting).unwrap());
+        for rank in 0..PLAN.workers {
+            // In a later incarnation than the strangers'.
+            scope.spawn(move || work(&PLAN.session(nowhere), rank, 5, meeting).unwrap());
+        }
+        let found = train(&mut session, meeting, &mut watch).unwrap();
+        assert_eq!(found.outcome.ending, Ending::Steps);
+    });
+    let told = watch.notices.join("; ");
+    for words in [
+        "server 0 closed the connection of worker 0, which sent message 0x0777",
+        "a malformed message `read`",
+        "a malformed message `push`: it is of another size",
+    ] {
+        assert!(told.contains(words), "{words}: {told}");
+    }
+    assert!(bits(session.parameters()) == run(&PLAN, &[]).parameters);
+}
+
 /// Somebody who claims to be `me` and has this token.
 fn visitor(me: Role, token: &Token, security: Security) -> Credentials {
     Credentials {

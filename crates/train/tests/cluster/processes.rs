@@ -17,12 +17,14 @@ use paceline_train::{
 use paceline_wire::{Address, Member, Role, Security, Token};
 
 use crate::support::{
-    Heard, bits, blobs, cluster, network, on_threads, settings, sparse, wide_network,
+    Heard, bits, blobs, cluster, network, on_threads, pairs, settings, sparse, wide_network,
 };
 
 /// What a member of a test must know, in words that its environment carries.
 #[derive(Clone, Debug)]
 pub(crate) struct Plan {
+    /// What the model is called.
+    pub(crate) model: &'static str,
     pub(crate) data: &'static str,
     pub(crate) optimizer: &'static str,
     pub(crate) sync: &'static str,
@@ -37,6 +39,7 @@ pub(crate) struct Plan {
 }
 
 pub(crate) const PLAN: Plan = Plan {
+    model: "net",
     data: "blobs",
     optimizer: "momentum",
     sync: "bsp",
@@ -52,7 +55,8 @@ pub(crate) const PLAN: Plan = Plan {
 impl Plan {
     fn words(&self) -> String {
         format!(
-            "{} {} {} {} {} {} {} {} {} {}",
+            "{} {} {} {} {} {} {} {} {} {} {}",
+            self.model,
             self.data,
             self.optimizer,
             self.sync,
@@ -95,7 +99,7 @@ impl Plan {
     pub(crate) fn session(&self, checkpoint: &Path) -> ClusterSession {
         let (data, model) = self.material();
         let (settings, cluster) = (self.settings(checkpoint), self.cluster());
-        ClusterSession::new(model, data, settings, cluster).expect("the plan is sound")
+        ClusterSession::new(self.model, model, data, settings, cluster).expect("the plan is sound")
     }
 
     /// Goes on where the checkpoint stands.
@@ -103,12 +107,16 @@ impl Plan {
         let (data, model) = self.material();
         let (settings, cluster) = (self.settings(checkpoint), self.cluster());
         let kept = Checkpoint::read(model.layout(), checkpoint).expect("a checkpoint");
-        ClusterSession::resume(model, data, settings, cluster, kept).expect("the plan is sound")
+        ClusterSession::resume(self.model, model, data, settings, cluster, kept)
+            .expect("the plan is sound")
     }
 
     fn material(&self) -> (Split, Arc<dyn Model>) {
         if self.data == "sparse" {
             return sparse();
+        }
+        if let Some(seed) = self.data.strip_prefix("pairs") {
+            return pairs(seed, self.model);
         }
         let data = blobs();
         let model = match self.data {
@@ -132,6 +140,7 @@ fn member() {
         rank,
         incarnation,
         dir,
+        model,
         data,
         optimizer,
         sync,
@@ -148,6 +157,7 @@ fn member() {
     };
     let keep = |text: &str| -> &'static str { Box::leak(text.to_owned().into_boxed_str()) };
     let plan = Plan {
+        model: keep(model),
         data: keep(data),
         optimizer: keep(optimizer),
         sync: keep(sync),
@@ -428,7 +438,7 @@ fn asynchronous_workers_go_on_without_one_that_was_killed() {
 }
 
 #[test]
-fn a_killed_server_goes_on_from_the_last_checkpoint() {
+fn a_killed_server_goes_on_from_the_last_snapshot() {
     for (sync, servers) in [("bsp", 1), ("bsp", 2), ("async", 2)] {
         let plan = Plan {
             sync,
@@ -439,9 +449,13 @@ fn a_killed_server_goes_on_from_the_last_checkpoint() {
         let found = run.outcome.unwrap();
         assert_eq!(found.outcome.ending, Ending::Steps, "{sync}");
         let told = run.told.notices.join("; ");
-        assert!(told.contains("server0 goes on from step"), "{told}");
-        if (sync, servers) == ("bsp", 1) {
-            assert!(run.parameters == on_threads_instead(&plan));
+        let words = match (sync, servers) {
+            ("bsp", 2) => "all servers go on from step",
+            _ => "server0 goes on from step",
+        };
+        assert!(told.contains(words), "{told}");
+        if sync == "bsp" {
+            assert!(run.parameters == on_threads_instead(&plan), "{servers}");
         }
     }
 }

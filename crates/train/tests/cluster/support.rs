@@ -58,6 +58,17 @@ pub(crate) fn sparse() -> (Split, Arc<dyn Model>) {
     (data, model.into())
 }
 
+/// Rows of two classes that `seed` draws, and a model by its name.
+pub(crate) fn pairs(seed: &str, model: &str) -> (Split, Arc<dyn Model>) {
+    let data = data(&format!(
+        "synthetic:dense,rows=400,width=8,signal=4,seed={seed}"
+    ));
+    let spec: ModelSpec = model.parse().expect("a model");
+    let input = input_of(&data.train);
+    let model = spec.build(input, data.train.classes(), Kernels::detect());
+    (data, model.expect("the model reads dense rows").into())
+}
+
 pub(crate) fn settings(optimizer: &str, epochs: u64) -> Settings {
     Settings {
         batch_size: 16,

@@ -18,6 +18,7 @@ fn synchronous_workers_end_with_the_bits_of_one_worker_with_as_many_threads() {
             let settings = settings(optimizer, 3);
             let expected = single(&model, &data, &settings, workers as usize);
             let mut session = ClusterSession::new(
+                "test",
                 Arc::clone(&model),
                 data.clone(),
                 settings,
@@ -42,9 +43,14 @@ fn synchronous_workers_agree_with_one_worker_on_sparse_rows() {
     for optimizer in ["sgd", "adam"] {
         let settings = settings(optimizer, 2);
         let expected = single(&model, &data, &settings, 3);
-        let mut session =
-            ClusterSession::new(model.clone(), data.clone(), settings, cluster(3, 2, "bsp"))
-                .unwrap();
+        let mut session = ClusterSession::new(
+            "test",
+            model.clone(),
+            data.clone(),
+            settings,
+            cluster(3, 2, "bsp"),
+        )
+        .unwrap();
         on_threads(&mut session, &mut Heard::default());
         assert!(bits(session.parameters()) == expected, "{optimizer}");
     }
@@ -64,6 +70,7 @@ fn every_consistency_model_learns_to_tell_the_blobs_apart() {
     ] {
         for servers in [1, 3] {
             let mut session = ClusterSession::new(
+                "test",
                 network(&data),
                 data.clone(),
                 settings("momentum", 20),
@@ -94,8 +101,14 @@ fn no_worker_sees_older_parameters_than_the_bound_allows() {
     ] {
         let mut plan = cluster(3, 2, sync);
         plan.slow = vec!["worker1:3x".parse().unwrap()];
-        let mut session =
-            ClusterSession::new(network(&data), data.clone(), settings("sgd", 5), plan).unwrap();
+        let mut session = ClusterSession::new(
+            "test",
+            network(&data),
+            data.clone(),
+            settings("sgd", 5),
+            plan,
+        )
+        .unwrap();
         let found = on_threads(&mut session, &mut Heard::default());
         let most = found.workers.iter().map(|worker| worker.staleness_most);
         assert!(most.max() <= Some(bound), "{sync}: {:?}", found.workers);
@@ -107,8 +120,14 @@ fn fast_workers_wait_for_the_slow_one_and_say_so() {
     let data = blobs();
     let mut plan = cluster(2, 1, "bsp");
     plan.slow = vec!["worker1:50x".parse().unwrap()];
-    let mut session =
-        ClusterSession::new(network(&data), data.clone(), settings("sgd", 5), plan).unwrap();
+    let mut session = ClusterSession::new(
+        "test",
+        network(&data),
+        data.clone(),
+        settings("sgd", 5),
+        plan,
+    )
+    .unwrap();
     let found = on_threads(&mut session, &mut Heard::default());
     let [fast, slow] = &found.workers[..] else {
         panic!("there are two workers")
@@ -123,8 +142,14 @@ fn late_updates_of_a_backup_worker_are_dropped_and_counted() {
     let data = blobs();
     let mut plan = cluster(3, 1, "backup:1");
     plan.slow = vec!["worker2:200x".parse().unwrap()];
-    let mut session =
-        ClusterSession::new(network(&data), data.clone(), settings("sgd", 5), plan).unwrap();
+    let mut session = ClusterSession::new(
+        "test",
+        network(&data),
+        data.clone(),
+        settings("sgd", 5),
+        plan,
+    )
+    .unwrap();
     let found = on_threads(&mut session, &mut Heard::default());
     assert!(found.workers[2].iterations < found.workers[0].iterations);
     assert_eq!(found.workers[0].staleness_most, 0);
@@ -150,6 +175,7 @@ fn a_resumed_synchronous_training_ends_with_the_bits_of_one_that_never_stopped()
     };
     let start = |steps| {
         ClusterSession::new(
+            "test",
             model.clone(),
             data.clone(),
             settings(steps),
@@ -164,6 +190,7 @@ fn a_resumed_synchronous_training_ends_with_the_bits_of_one_that_never_stopped()
     let checkpoint = Checkpoint::read(model.layout(), &path).unwrap();
     assert_eq!(checkpoint.progress.steps, 11);
     let mut second = ClusterSession::resume(
+        "test",
         model.clone(),
         data.clone(),
         settings(25),
@@ -182,9 +209,14 @@ fn training_ends_at_the_loss_that_was_asked_for() {
     for sync in ["bsp", "async"] {
         let mut settings = settings("momentum", 200);
         settings.goal.until = Some("loss<=0.35".parse::<Condition>().unwrap());
-        let mut session =
-            ClusterSession::new(network(&data), data.clone(), settings, cluster(2, 1, sync))
-                .unwrap();
+        let mut session = ClusterSession::new(
+            "test",
+            network(&data),
+            data.clone(),
+            settings,
+            cluster(2, 1, sync),
+        )
+        .unwrap();
         let found = on_threads(&mut session, &mut Heard::default());
         assert_eq!(found.outcome.ending, Ending::Reached, "{sync}");
         let last = found.outcome.evaluation.unwrap();
@@ -198,9 +230,14 @@ fn a_training_that_diverges_ends_and_says_so() {
     for sync in ["bsp", "async", "allreduce"] {
         let mut settings = settings("sgd", 50);
         settings.rate = 1e20;
-        let mut session =
-            ClusterSession::new(network(&data), data.clone(), settings, cluster(2, 1, sync))
-                .unwrap();
+        let mut session = ClusterSession::new(
+            "test",
+            network(&data),
+            data.clone(),
+            settings,
+            cluster(2, 1, sync),
+        )
+        .unwrap();
         let found = on_threads(&mut session, &mut Heard::default());
         assert_eq!(found.outcome.ending, Ending::Diverged, "{sync}");
     }
@@ -211,6 +248,7 @@ fn a_training_stops_when_asked() {
     let data = blobs();
     for sync in ["bsp", "ssp:2", "async", "allreduce"] {
         let mut session = ClusterSession::new(
+            "test",
             network(&data),
             data.clone(),
             settings("sgd", 1 << 40),
@@ -231,6 +269,7 @@ fn a_dataflow_takes_one_step_per_pass_over_all_rows() {
     settings.rate = 0.1;
     let rows = data.train.rows() as u64;
     let mut session = ClusterSession::new(
+        "test",
         network(&data),
         data.clone(),
         settings.clone(),
@@ -265,7 +304,7 @@ fn workers_that_sum_among_themselves_end_with_the_bits_of_a_server() {
             let settings = settings("adam", 3);
             let plan = cluster(3, 1, sync);
             let mut session =
-                ClusterSession::new(model.clone(), data.clone(), settings, plan).unwrap();
+                ClusterSession::new("test", model.clone(), data.clone(), settings, plan).unwrap();
             let mut heard = Heard::default();
             let found = on_threads(&mut session, &mut heard);
             assert_eq!(found.outcome.ending, Ending::Epochs);

@@ -120,10 +120,7 @@ impl Group {
     }
 
     fn header(&self, number: u64) -> Header {
-        Header::new(Kind::Reduce)
-            .clock(self.operation)
-            .sender(u32::try_from(self.rank).unwrap_or(u32::MAX))
-            .at(0, number)
+        Header::new(Kind::REDUCE).with_fields([self.operation, number, self.rank as u64])
     }
 
     pub(super) fn writer(&mut self, to: usize) -> &mut WriteHalf {
@@ -328,17 +325,15 @@ impl Receiving {
             return Ok(false);
         };
         let header = arriving.decoded.header;
-        if header.kind == Kind::Reduce
-            && (header.clock, header.start) != (self.due.clock, self.due.start)
-        {
+        if header.kind == Kind::REDUCE && header.fields[..2] != self.due.fields[..2] {
             return Err(ReduceError::OutOfStep {
                 rank,
-                theirs: header.clock,
-                ours: self.due.clock,
+                theirs: header.fields[0],
+                ours: self.due.fields[0],
             });
         }
         reader
-            .check_due(&arriving, Kind::Reduce, self.length * size_of::<f32>())
+            .check_due(&arriving, Kind::REDUCE, self.length * size_of::<f32>())
             .map_err(lost)?;
         Ok(true)
     }

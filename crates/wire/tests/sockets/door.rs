@@ -10,13 +10,17 @@ use crate::support::{
     server, soon, stranger, token, worker,
 };
 use paceline_wire::{
-    Address, BindError, Cause, ConnectError, Connection, Credentials, Flags, HandshakeError,
-    Header, Kind, Listener, Payload, ReadHalf, Role, Security, Settings, connect, wait_any,
+    Address, BindError, Cause, ConnectError, Connection, Credentials, HandshakeError, Header, Kind,
+    Listener, Payload, ReadHalf, Role, Security, Settings, connect, wait_any,
 };
+
+const PUSH: Kind = Kind(6);
+const PARAMETERS: Kind = Kind(8);
+const STOP: Kind = Kind(12);
 
 /// A frame there and back.
 fn check_alive(ours: &mut Connection, theirs: &mut Connection) {
-    let header = Header::new(Kind::Push).clock(7).flags(Flags::REPLY);
+    let header = Header::new(PUSH).with_fields([7, 0, 0]).with_flags(2);
     let values = [1.0, -2.5, f32::MIN_POSITIVE];
     let check = |from: &mut Connection, to: &mut Connection| {
         from.send(&header, Payload::Dense(&values)).expect("sends");
@@ -303,7 +307,7 @@ fn tls_carries_frames_of_every_size() {
     assert_eq!(theirs.peer(), member(Role::Worker, 5));
     let (mut reader, mut writer) = ours.split();
     let values: Vec<f32> = (0..2_000_000).map(|i| i as f32).collect();
-    let header = Header::new(Kind::Parameters);
+    let header = Header::new(PARAMETERS);
     std::thread::scope(|scope| {
         scope.spawn(|| {
             for length in [0, 1, 1000, values.len()] {
@@ -318,13 +322,11 @@ fn tls_carries_frames_of_every_size() {
             assert_eq!(frame.payload().unwrap(), Payload::Dense(&values[..length]));
         }
         theirs
-            .receive_into(Kind::Parameters, &mut received, soon())
+            .receive_into(PARAMETERS, &mut received, soon())
             .unwrap();
         assert_eq!(received, values);
-        theirs
-            .send(&Header::new(Kind::Stop), Payload::NONE)
-            .unwrap();
-        assert_eq!(reader.receive(soon()).unwrap().header.kind, Kind::Stop);
+        theirs.send(&Header::new(STOP), Payload::NONE).unwrap();
+        assert_eq!(reader.receive(soon()).unwrap().header.kind, STOP);
     });
 }
 
@@ -337,7 +339,7 @@ fn tls_sends_what_was_posted_when_there_is_room() {
     let values = vec![0.5; 4_000_000];
     std::thread::scope(|scope| {
         scope.spawn(|| {
-            let header = Header::new(Kind::Parameters);
+            let header = Header::new(PARAMETERS);
             let mut sent = writer.post(&header, Payload::Dense(&values)).unwrap();
             while !sent {
                 assert!(wait_any(&[], &[&writer], soon()).unwrap());

@@ -186,7 +186,7 @@ impl ClusterArgs {
         }
         if self.on_worker_loss == Some(OnWorkerLoss::Continue) {
             return Err(Failure::user(anyhow::anyhow!(
-                "--on-worker-loss continue: without one of its workers a sum is none of all"
+                "--on-worker-loss continue: the sum of fewer workers would be the step of another training"
             ))
             .hint("--sync bsp goes on without a worker; `replace` starts another"));
         }
@@ -305,16 +305,6 @@ impl Plan {
             impairment: self.impairment,
             ..paceline_wire::Settings::default()
         }
-    }
-
-    /// What a checkpoint says of the cluster it was made by.
-    pub(super) fn words(&self) -> [(&'static str, String); 4] {
-        [
-            ("workers", self.cluster.workers.to_string()),
-            ("servers", self.cluster.servers.to_string()),
-            ("sync", self.cluster.strategy.to_string()),
-            ("compress", self.cluster.compress.to_string()),
-        ]
     }
 }
 

@@ -5,12 +5,12 @@ use super::data;
 use super::distributed::{Plan, Spawn};
 use crate::failure::Failure;
 use anyhow::Context;
-use paceline_data::{DataSpec, Options};
+use paceline_data::{DataSpec, Options, Split};
 use paceline_kernels::Kernels;
 use paceline_nets::{Model, ModelSpec};
 use paceline_train::{
     Checkpoint, CheckpointSettings, ClusterSession, Defaults, Goal, Session, Settings, TensorFile,
-    input_of,
+    TrainingIdentity, input_of,
 };
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -28,6 +28,8 @@ pub(crate) struct Job {
     pub(super) data: DataSpec,
     options: Options,
     settings: Settings,
+    /// How the user names the data: on another host they may be elsewhere.
+    typed: [(&'static str, String); 3],
     resume: Option<PathBuf>,
     plan: Option<Plan>,
 }
@@ -97,13 +99,22 @@ impl Job {
         settings.checkpoint = checkpoint_place(args, run_dir).map(|path| CheckpointSettings {
             path,
             every: args.checkpoint_every,
-            words: words(&model, args, &settings, plan.as_ref()),
+            // Known when the data have been read.
+            words: BTreeMap::new(),
         });
         Ok(Self {
             model,
             data,
             options,
             settings,
+            typed: [
+                ("data", args.data.clone()),
+                ("text", args.text.clone()),
+                (
+                    "test",
+                    args.test.map_or("none".to_owned(), |test| test.to_string()),
+                ),
+            ],
             resume: args.resume.clone(),
             plan,
         })
@@ -113,10 +124,15 @@ impl Job {
     /// stands.
     pub(super) fn open(mut self) -> Result<Opened, Failure> {
         let split = data::read(&self.data, &self.options)?;
-        // No batch has more rows than there are: memory is made for as many.
+        let identity = self.identity(&split);
         let settings = &mut self.settings;
+        if let Some(checkpoint) = &mut settings.checkpoint {
+            checkpoint.words = identity.words();
+        }
+        // No batch has more rows than there are: memory is made for as many.
         settings.batch_size = settings.batch_size.min(split.train.rows()).max(1);
         let input = input_of(&split.train);
+        let name = self.model.to_string();
         let model: Arc<dyn Model> = self
             .model
             .build(input, split.train.classes(), Kernels::detect())
@@ -133,7 +149,7 @@ impl Job {
                 )))),
                 Some(plan) => {
                     let cluster = plan.cluster.clone();
-                    ClusterSession::new(model, split, self.settings, cluster)
+                    ClusterSession::new(&name, model, split, self.settings, cluster)
                         .map(|session| Opened::Several(Box::new(session), Box::new(plan)))
                         .map_err(Failure::user)
                 }
@@ -141,7 +157,7 @@ impl Job {
         };
         let path = checkpoint_of(&from);
         let file = TensorFile::read(&path).map_err(Failure::record)?;
-        agree(&file, &self.model, &self.settings, &path)?;
+        agree(&file, &identity, &path)?;
         let checkpoint =
             Checkpoint::from_file(model.layout(), file, &path).map_err(Failure::record)?;
         match self.plan {
@@ -153,7 +169,7 @@ impl Job {
             )))),
             Some(plan) => {
                 let cluster = plan.cluster.clone();
-                ClusterSession::resume(model, split, self.settings, cluster, checkpoint)
+                ClusterSession::resume(&name, model, split, self.settings, cluster, checkpoint)
                     .map(|session| Opened::Several(Box::new(session), Box::new(plan)))
                     .map_err(Failure::user)
             }
@@ -165,6 +181,20 @@ impl Job {
     pub(super) fn without_resuming(mut self) -> Self {
         self.resume = None;
         self
+    }
+
+    /// What is trained, as a checkpoint says it and members must agree on it.
+    fn identity(&self, split: &Split) -> TrainingIdentity {
+        let cluster = self.plan.as_ref().map(|plan| &plan.cluster);
+        let identity =
+            TrainingIdentity::new(&self.model.to_string(), split, &self.settings, cluster);
+        let threads = self.settings.threads.to_string();
+        self.typed
+            .iter()
+            .fold(identity, |identity, (name, value)| {
+                identity.with_local(name, value.clone())
+            })
+            .with_local("threads", threads)
     }
 
     pub(super) fn plan(&self) -> Option<&Plan> {
@@ -194,67 +224,21 @@ pub(crate) fn checkpoint_of(named: &Path) -> PathBuf {
     crate::records::find(named).join(CHECKPOINT)
 }
 
-/// What a checkpoint says of its own making: every option under its name.
-fn words(
-    model: &ModelSpec,
-    args: &JobArgs,
-    settings: &Settings,
-    plan: Option<&Plan>,
-) -> BTreeMap<String, String> {
-    let option = |value: Option<String>| value.unwrap_or_else(|| "none".to_owned());
-    [
-        ("model", model.to_string()),
-        ("data", args.data.clone()),
-        ("text", args.text.clone()),
-        ("test", option(args.test.map(|test| test.to_string()))),
-        ("batch_size", settings.batch_size.to_string()),
-        ("threads", settings.threads.to_string()),
-        ("seed", settings.seed.to_string()),
-        ("learning_rate", settings.rate.to_string()),
-        ("schedule", settings.schedule.to_string()),
-        ("weight_decay", settings.decay.to_string()),
-        ("clip", option(settings.clip.map(|clip| clip.to_string()))),
-    ]
-    .into_iter()
-    .chain(plan.map(Plan::words).into_iter().flatten())
-    .map(|(key, value)| (key.to_owned(), value))
-    .collect()
-}
-
 /// A resumed training goes on only as what it was.
-fn agree(
-    file: &TensorFile,
-    model: &ModelSpec,
-    settings: &Settings,
-    path: &Path,
-) -> Result<(), Failure> {
-    let Some(own) = settings
-        .checkpoint
-        .as_ref()
-        .map(|checkpoint| &checkpoint.words)
-    else {
-        let was = file.words.get("model").map_or("", String::as_str);
-        return check_word("model", was, &model.to_string(), path);
-    };
-    for (key, now) in own {
-        let was = file.words.get(key).map_or("", String::as_str);
-        check_word(key, was, now, path)?;
-    }
-    let was = file
-        .words
-        .get("paceline.optimizer")
-        .map_or("", String::as_str);
-    check_word("optimizer", was, &settings.optimizer.to_string(), path)
-}
-
-fn check_word(key: &str, was: &str, now: &str, path: &Path) -> Result<(), Failure> {
-    if was == now {
+fn agree(file: &TensorFile, identity: &TrainingIdentity, path: &Path) -> Result<(), Failure> {
+    let Some((key, was, now)) = identity.difference_from(&file.words) else {
         return Ok(());
+    };
+    let path = path.display();
+    if key == "data_content" {
+        return Err(Failure::user(anyhow::anyhow!(
+            "{path} was trained on other data: on {was}, not {now}"
+        ))
+        .hint("resume with the data it was trained on, or start anew without --resume"));
     }
     let flag = key.replace('_', "-");
     Err(Failure::user(anyhow::anyhow!(
-        "{} was trained with {key} `{was}`, not `{now}`",
-        path.display()
+        "{path} was trained with {key} `{was}`, not `{now}`"
     ))
     .hint(format!(
         "resume with --{flag} {was}, or start anew without --resume"

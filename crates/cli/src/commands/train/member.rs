@@ -24,7 +24,7 @@ pub(crate) struct WorkerArgs {
     /// The worker's number, from 0
     #[arg(long)]
     rank: u32,
-    /// How often the worker was started before; who does not know need not say
+    /// How often the worker was started before; leave it out where nobody counts
     #[arg(long, value_name = "COUNT", default_value_t = 0)]
     incarnation: u32,
     #[command(flatten)]

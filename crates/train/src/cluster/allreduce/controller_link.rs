@@ -4,20 +4,15 @@
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use paceline_wire::{
-    Deadline, Frame, Header, Kind, Links, Payload, ReadHalf, ReceiveError, SendError, WriteHalf,
-};
+use paceline_wire::{Deadline, Frame, Links, ReadHalf, ReceiveError, SendError, WriteHalf};
 
-use super::roster::Roster;
-use super::snapshots::{self, Arriving};
 use super::status::SharedStatus;
 use crate::clock::now;
-use crate::cluster::evaluator::Snapshot;
-use crate::cluster::frames::OTHER_TRAINING;
+use crate::cluster::protocol::{FromController, ProtocolError, Roster, ToController};
+use crate::cluster::snapshot::{Assembler, Snapshot};
 
 /// A worker's line to the trainer.
 pub(super) struct ControllerLink {
-    worker: u32,
     writer: Mutex<WriteHalf>,
     inbox: Mutex<Inbox>,
     bell: Condvar,
@@ -32,8 +27,8 @@ struct Inbox {
     roster: Option<Roster>,
     /// A state to go on from.
     given: Option<Snapshot>,
-    /// The step of the last snapshot that was looked at.
-    looked: Option<u64>,
+    /// The step of the last snapshot that was taken.
+    taken: Option<u64>,
     /// The group that this worker is in.
     links: Option<(u32, Links)>,
 }
@@ -54,9 +49,8 @@ pub(super) enum End {
 pub(super) struct CalledOff;
 
 impl ControllerLink {
-    pub(super) fn new(worker: u32, writer: WriteHalf) -> Self {
+    pub(super) fn new(writer: WriteHalf) -> Self {
         Self {
-            worker,
             writer: Mutex::new(writer),
             inbox: Mutex::default(),
             bell: Condvar::new(),
@@ -66,12 +60,15 @@ impl ControllerLink {
 
     /// Hears the trainer and says every so often that the worker is alive,
     /// until the work is over: on a thread of its own.
-    pub(super) fn attend(&self, mut reader: ReadHalf, mut arriving: Arriving, every: Duration) {
+    pub(super) fn attend(&self, mut reader: ReadHalf, mut arriving: Assembler, every: Duration) {
         let mut beaten = now();
         loop {
             let rest = every.saturating_sub(beaten.elapsed());
             match reader.receive(Deadline::after(rest)) {
-                Ok(frame) => self.hear(&frame, &mut arriving),
+                // What is no message ends the connection, which is made anew.
+                Ok(frame) => self
+                    .hear(&frame, &mut arriving)
+                    .unwrap_or_else(|_| self.end_with(End::TrainerLost)),
                 Err(ReceiveError::TimedOut) => {}
                 Err(_) => self.end_with(End::TrainerLost),
             }
@@ -80,46 +77,45 @@ impl ControllerLink {
             }
             if beaten.elapsed() >= every {
                 beaten = now();
-                let doing = self.status.doing().code();
-                let header = Header::new(Kind::Heartbeat).at(0, doing);
+                let activity = self.status.activity();
                 // A trainer that is gone is seen by the next receive.
-                let _ = self.post(&header, Payload::NONE);
+                let _ = self.post(&ToController::Working { activity });
             }
         }
     }
 
-    fn hear(&self, frame: &Frame<'_>, arriving: &mut Arriving) {
-        let header = frame.header;
-        match (header.kind, frame.payload()) {
-            (Kind::Roster, Ok(Payload::Bytes(bytes))) => {
-                let Some(roster) = Roster::unpack(&header, bytes) else {
-                    return;
-                };
+    fn hear(&self, frame: &Frame<'_>, arriving: &mut Assembler) -> Result<(), ProtocolError> {
+        match FromController::decode(frame)? {
+            FromController::FormGroup(roster) => {
                 if roster.stops {
                     self.status.stop();
                 }
                 self.inbox().roster = Some(roster);
             }
-            (Kind::Leave, _) => {
-                let group = u32::try_from(header.start).unwrap_or(u32::MAX);
+            FromController::DissolveGroup { generation } => {
                 let mut inbox = self.inbox();
-                inbox.called_off = inbox.called_off.max(group);
+                inbox.called_off = inbox.called_off.max(generation);
                 inbox.cut();
             }
-            (Kind::Clock, _) => self.inbox().looked = Some(header.clock),
-            (Kind::Stop, _) => self.end_with(End::Over),
-            (Kind::Fault, Ok(Payload::Bytes(text))) if header.start == OTHER_TRAINING => {
-                let difference = String::from_utf8_lossy(text).into_owned();
-                self.end_with(End::OtherTraining(difference));
+            FromController::SnapshotTaken { steps } => self.inbox().taken = Some(steps),
+            FromController::Stop => self.end_with(End::Over),
+            FromController::OtherTraining { difference } => {
+                self.end_with(End::OtherTraining(difference.to_owned()));
             }
-            (Kind::Checkpoint, Ok(Payload::Bytes(_))) => self.status.stop(),
-            _ => {
-                if let Some(state) = arriving.take(frame) {
+            FromController::EndSoon => self.status.stop(),
+            FromController::Snapshot(part) => {
+                if let Some(state) = arriving.take(0, part)? {
                     self.inbox().given = Some(state);
                 }
             }
+            message @ (FromController::Begin { .. }
+            | FromController::SnapshotWaived
+            | FromController::ShowSnapshot { .. }
+            | FromController::EndAt { .. }
+            | FromController::WorkerGone { .. }) => return Err(message.out_of_place()),
         }
         self.bell.notify_all();
+        Ok(())
     }
 
     fn end_with(&self, end: End) {
@@ -181,7 +177,7 @@ impl ControllerLink {
     /// Waits until the trainer has looked at the snapshot of `step`.
     pub(super) fn await_look(&self, step: u64, group: u32) -> Result<(), CalledOff> {
         let mut inbox = self.inbox();
-        while inbox.looked.is_none_or(|looked| looked < step) {
+        while inbox.taken.is_none_or(|taken| taken < step) {
             inbox.stands(group)?;
             inbox = self.wait(inbox);
         }
@@ -199,13 +195,19 @@ impl ControllerLink {
 
     /// Sends a snapshot, the trainer's time taken.
     pub(super) fn show(&self, snapshot: &Snapshot) -> Result<(), SendError> {
-        snapshots::send(&mut self.writer(), snapshot)
+        let (mut writer, mut room) = (self.writer(), Vec::new());
+        snapshot.view().send(|part| {
+            let message = ToController::Snapshot(part);
+            let (header, payload) = message.encode(&mut room);
+            writer.send(&header, payload)
+        })
     }
 
     /// Says something without waiting for the trainer.
-    pub(super) fn post(&self, header: &Header, payload: Payload<'_>) -> Result<(), SendError> {
-        let header = header.sender(self.worker);
-        self.writer().post(&header, payload).map(|_| ())
+    pub(super) fn post(&self, message: &ToController<'_>) -> Result<(), SendError> {
+        let mut room = Vec::new();
+        let (header, payload) = message.encode(&mut room);
+        self.writer().post(&header, payload).map(drop)
     }
 
     fn writer(&self) -> MutexGuard<'_, WriteHalf> {

@@ -17,8 +17,6 @@ mod controller_link;
 mod group_controller;
 mod overlap_trial;
 mod replica;
-mod roster;
-mod snapshots;
 mod status;
 mod sum_buffer;
 mod threads;

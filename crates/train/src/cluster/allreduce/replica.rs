@@ -9,13 +9,14 @@ use paceline_wire::{Group, ReduceError};
 
 use super::collective::{Broken, Collective};
 use super::overlap_trial::OverlapTrial;
-use super::status::{Doing, SharedStatus};
+use super::status::SharedStatus;
 use super::sum_buffer::{Contribution, SumBuffer};
 use crate::clock::now;
-use crate::cluster::evaluator::{Due, Milestones, Snapshot};
-use crate::cluster::frames::Caption;
+use crate::cluster::milestones::{Due, Milestones};
+use crate::cluster::protocol::{Activity, Caption, Roster};
 use crate::cluster::session::ClusterSession;
-use crate::cluster::store::{Rates, Store};
+use crate::cluster::shard::{Rates, Store};
+use crate::cluster::snapshot::Snapshot;
 use crate::cluster::update::{Span, Update};
 use crate::cluster::worker_compute::WorkerCompute;
 use crate::cluster::worker_log::WorkerLog;
@@ -140,7 +141,7 @@ impl<'a> Replica<'a> {
         status: &SharedStatus,
     ) -> Result<StepResult, Broken> {
         let began = now();
-        status.does(Doing::Computing(self.step));
+        status.does(Activity::Computing(self.step));
         let Self {
             compute,
             store,
@@ -160,7 +161,7 @@ impl<'a> Replica<'a> {
         };
         let computed = now();
         let busy = computed - self.left;
-        status.does(Doing::Summing(self.step));
+        status.does(Activity::Summing(self.step));
         let words = Contribution {
             worker: self.worker,
             tally: own,
@@ -220,9 +221,10 @@ impl<'a> Replica<'a> {
         self.milestones.between(looked, self.step)
     }
 
-    /// What is known of the state besides its step and its numbers.
+    /// What is known of the state besides its numbers.
     pub(super) fn caption(&self) -> Caption {
         Caption {
+            steps: self.step,
             tally: self.since,
             optimizer_steps: self.store.optimizer().steps,
             due: Due::default(),
@@ -261,27 +263,20 @@ impl<'a> Replica<'a> {
         self.since = state.tally;
     }
 
-    /// Has everybody go on from the state of the worker `source`, of which the
-    /// step and the caption are known.
+    /// Has everybody go on from the state of the roster's source.
     ///
     /// The numbers travel by a sum to which the others add nothing: minus zero,
     /// the one number that changes no other, not even plus or minus zero.
-    pub(super) fn settle(
-        &mut self,
-        group: &mut Group,
-        source: usize,
-        step: u64,
-        caption: &Caption,
-    ) -> Result<(), ReduceError> {
+    pub(super) fn settle(&mut self, group: &mut Group, roster: &Roster) -> Result<(), ReduceError> {
         let mut state = Snapshot {
-            steps: step,
-            tally: caption.tally,
+            steps: roster.step,
+            tally: roster.tally,
             ..self.snapshot(Due::default())
         };
-        state.optimizer.steps = caption.optimizer_steps;
+        state.optimizer.steps = roster.optimizer_steps;
         let parameters = Arc::make_mut(&mut state.parameters);
         for values in [parameters].into_iter().chain(&mut state.optimizer.moments) {
-            if self.worker != source {
+            if self.worker != roster.source as usize {
                 values.fill(-0.0);
             }
             group.all_reduce(values)?;

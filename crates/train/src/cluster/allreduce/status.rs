@@ -1,24 +1,15 @@
 //! SharedStatus between a worker and those around it.
 
-use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use crate::cluster::protocol::Activity;
 
 /// What others tell a worker, and what it lets them see, while it works.
 #[derive(Debug, Default)]
 pub(super) struct SharedStatus {
     stops: AtomicBool,
-    doing: AtomicU64,
-}
-
-/// What a worker is doing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Doing {
-    /// It waits until all are there, or it connects to them.
-    Gathering,
-    /// It computes this step.
-    Computing(u64),
-    /// It sums this step with the others.
-    Summing(u64),
+    /// A step and, in the lowest two bits, what is done with it.
+    activity: AtomicU64,
 }
 
 impl SharedStatus {
@@ -31,41 +22,14 @@ impl SharedStatus {
         self.stops.load(Ordering::Relaxed)
     }
 
-    pub(super) fn does(&self, doing: Doing) {
-        self.doing.store(doing.code(), Ordering::Relaxed);
+    pub(super) fn does(&self, activity: Activity) {
+        let [code, step] = activity.numbers();
+        self.activity.store(step << 2 | code, Ordering::Relaxed);
     }
 
-    pub(super) fn doing(&self) -> Doing {
-        Doing::from_code(self.doing.load(Ordering::Relaxed))
-    }
-}
-
-impl Doing {
-    /// As a number, for a frame.
-    pub(super) fn code(self) -> u64 {
-        match self {
-            Self::Gathering => 0,
-            Self::Computing(step) => step << 2 | 1,
-            Self::Summing(step) => step << 2 | 2,
-        }
-    }
-
-    pub(super) fn from_code(code: u64) -> Self {
-        match code & 3 {
-            1 => Self::Computing(code >> 2),
-            2 => Self::Summing(code >> 2),
-            _ => Self::Gathering,
-        }
-    }
-}
-
-impl fmt::Display for Doing {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Gathering => f.write_str("joining the others"),
-            Self::Computing(step) => write!(f, "computing step {step}"),
-            Self::Summing(step) => write!(f, "summing step {step}"),
-        }
+    pub(super) fn activity(&self) -> Activity {
+        let packed = self.activity.load(Ordering::Relaxed);
+        Activity::from_numbers([packed & 3, packed >> 2]).unwrap_or(Activity::Joining)
     }
 }
 
@@ -74,13 +38,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_worker_does_survives_its_number() {
-        for doing in [
-            Doing::Gathering,
-            Doing::Computing(7),
-            Doing::Summing(1 << 40),
+    fn what_a_worker_does_is_seen_by_others() {
+        let status = SharedStatus::default();
+        assert_eq!(status.activity(), Activity::Joining);
+        for activity in [
+            Activity::Computing(7),
+            Activity::Summing(1 << 40),
+            Activity::Joining,
         ] {
-            assert_eq!(Doing::from_code(doing.code()), doing);
+            status.does(activity);
+            assert_eq!(status.activity(), activity);
         }
     }
 }

@@ -9,9 +9,10 @@ use paceline_wire::ThreadGroup;
 use super::collective::Collective;
 use super::replica::{Replica, StepResult};
 use super::status::SharedStatus;
-use crate::cluster::evaluator::{Evaluator, Snapshot};
+use crate::cluster::evaluator::Evaluator;
 use crate::cluster::notice::Notice;
 use crate::cluster::session::ClusterSession;
+use crate::cluster::snapshot::Snapshot;
 use crate::cluster::thread_reports::WorkerReports;
 use crate::cluster::totals::WorkerTotals;
 use crate::cluster::worker_log::WorkerLog;
@@ -54,7 +55,9 @@ pub(in crate::cluster) fn train(
         }
         drop(snapshots);
         let steps = || shared.steps.load(Ordering::Relaxed);
-        let ending = shared.reports.conduct(evaluator, heard, stop, steps);
+        let ending = shared
+            .reports
+            .conduct(evaluator, heard, stop, steps, || None);
         shared.status.stop();
         ending
     })?;

@@ -1,25 +1,24 @@
 //! A worker that is a process.
 
+use std::borrow::Cow;
 use std::time::{Duration, Instant};
 
 use paceline_nets::Tally;
 use paceline_wire::{
-    AcceptError, Address, ConnectError, Connection, Deadline, Flags, FormError, Formation, Group,
-    Header, Kind, Links, Listener, Payload, ReduceError, Role, SendError,
+    AcceptError, Address, ConnectError, Connection, Deadline, FormError, Formation, Group, Links,
+    Listener, ReduceError, Role, SendError,
 };
 
 use super::collective::{Broken, Collective};
 use super::controller_link::{CalledOff, ControllerLink, End};
 use super::overlap_trial::Verdict;
 use super::replica::{Replica, StepResult};
-use super::roster::{Roster, Standing};
-use super::snapshots::Arriving;
-use super::status::Doing;
 use crate::clock::now;
-use crate::cluster::evaluator::{PROGRESS_EVERY, Snapshot};
-use crate::cluster::frames::{Rendezvous, pack, pack_account};
-use crate::cluster::identity::TrainingIdentity;
+use crate::cluster::evaluator::PROGRESS_EVERY;
+use crate::cluster::protocol::{Activity, JoinRequest, Roster, ToController};
+use crate::cluster::rendezvous::Rendezvous;
 use crate::cluster::session::ClusterSession;
+use crate::cluster::snapshot::{Assembler, Snapshot};
 use crate::cluster::totals::WorkerTotals;
 use crate::cluster::worker::{WorkError, reach};
 use crate::cluster::worker_log::WorkerLog;
@@ -57,17 +56,17 @@ pub(in crate::cluster) fn work(
         .map_err(|source| WorkError::CannotListen { worker, source })?;
     let unrecorded = |source| WorkError::Record { worker, source };
     let log = WorkerLog::open(session.record.as_ref(), worker).map_err(unrecorded)?;
-    let mut life = Life::new(session, worker, incarnation, rendezvous, &listener, log);
+    let mut member = GroupWorker::new(session, worker, incarnation, rendezvous, &listener, log);
     let mut deadline = Deadline::after(rendezvous.patience);
     loop {
-        match life.go(connection) {
-            End::Over => return life.log.close().map_err(unrecorded),
+        match member.go(connection) {
+            End::Over => return member.log.close().map_err(unrecorded),
             End::OtherTraining(difference) => {
                 return Err(WorkError::OtherTrainer { worker, difference });
             }
             End::TrainerLost => {}
         }
-        if life.group > 0 {
+        if member.group > 0 {
             deadline = Deadline::after(rendezvous.patience);
         } else if deadline.has_passed() {
             // Who is let in again and again and never takes part is not wanted.
@@ -75,7 +74,7 @@ pub(in crate::cluster) fn work(
         }
         // The next trainer may be another one, at another step: what this
         // worker knows, the others know too, or the trainer knows better.
-        life.begin_anew();
+        member.begin_anew();
         std::thread::sleep(BEFORE_ANOTHER_CALL);
         connection = call()?;
     }
@@ -111,10 +110,9 @@ fn own_address(
     }
 }
 
-struct Life<'a> {
+struct GroupWorker<'a> {
     session: &'a ClusterSession,
     worker: u32,
-    identity: TrainingIdentity,
     rendezvous: &'a Rendezvous,
     listener: &'a Listener,
     replica: Replica<'a>,
@@ -132,7 +130,7 @@ struct Life<'a> {
     shown: Option<u64>,
 }
 
-impl<'a> Life<'a> {
+impl<'a> GroupWorker<'a> {
     fn new(
         session: &'a ClusterSession,
         worker: u32,
@@ -144,7 +142,6 @@ impl<'a> Life<'a> {
         Self {
             session,
             worker,
-            identity: TrainingIdentity::of(session),
             rendezvous,
             listener,
             replica: Replica::new(session, worker),
@@ -171,69 +168,70 @@ impl<'a> Life<'a> {
     /// Takes part as long as the connection to the trainer lasts.
     fn go(&mut self, connection: Connection) -> End {
         let (reader, writer) = connection.split();
-        let line = ControllerLink::new(self.worker, writer);
+        let link = ControllerLink::new(writer);
         let session = self.session;
-        let arriving = Arriving::new(session.model.layout(), session.settings.optimizer);
+        let arriving = Assembler::whole(session.settings.optimizer, session.layout().len());
         let every = session.cluster.failure_timeout / 4;
         std::thread::scope(|scope| {
             std::thread::Builder::new()
                 .name("line".to_owned())
-                .spawn_scoped(scope, || line.attend(reader, arriving, every))
+                .spawn_scoped(scope, || link.attend(reader, arriving, every))
                 .expect("the system starts a thread");
-            let _guard = EndsTheLink(&line);
-            let end = self.take_turns(&line);
+            let _guard = EndsTheLink(&link);
+            let end = self.take_turns(&link);
             if end == End::Over {
                 // Nobody is left to be told if it fails.
-                let _ = self.report(&line, Flags::LAST);
+                let _ = self.report(&link, true);
             }
             end
         })
     }
 
     /// Takes part in one group after another.
-    fn take_turns(&mut self, line: &ControllerLink) -> End {
+    fn take_turns(&mut self, link: &ControllerLink) -> End {
         loop {
-            line.status.does(Doing::Gathering);
-            // A trainer that is gone is seen on the line.
-            let _ = self.ask(line);
-            let roster = match line.next_roster(self.group) {
+            link.status.does(Activity::Joining);
+            // A trainer that is gone is seen on the link.
+            let _ = self.ask(link);
+            let roster = match link.next_roster(self.group) {
                 Ok(roster) => roster,
                 Err(end) => return end,
             };
             self.group = roster.generation;
             self.shown = None;
             // Whatever ended the group, the next one is asked for.
-            let _ = self.take_part(line, &roster);
-            line.leave();
+            let _ = self.take_part(link, &roster);
+            link.leave();
             self.carried = self.bytes();
             self.links = None;
-            if let Some(end) = line.end() {
+            if let Some(end) = link.end() {
                 return end;
             }
         }
     }
 
     /// Says where this worker stands.
-    fn ask(&self, line: &ControllerLink) -> Result<(), Gone> {
-        let standing = Standing {
-            step: self.replica.step(),
-            caption: self.replica.caption(),
+    fn ask(&self, link: &ControllerLink) -> Result<(), Gone> {
+        let caption = self.replica.caption();
+        let request = JoinRequest {
+            step: caption.steps,
+            optimizer_steps: caption.optimizer_steps,
+            tally: caption.tally,
             address: self.listener.address().clone(),
-            identity: self.identity.text().to_owned(),
+            identity: self.session.identity().text(),
         };
-        let bytes = standing.pack();
-        Ok(line.post(&standing.header(), Payload::Bytes(&bytes))?)
+        Ok(link.post(&ToController::JoinGroup(request))?)
     }
 
     /// Forms a group and takes its steps, until they are done or it breaks.
-    fn take_part(&mut self, line: &ControllerLink, roster: &Roster) -> Result<(), Gone> {
-        if let Some(state) = line.given() {
+    fn take_part(&mut self, link: &ControllerLink, roster: &Roster) -> Result<(), Gone> {
+        if let Some(state) = link.given() {
             self.replica.restore(&state);
         }
         self.replica.follow(roster.milestones);
-        let mut group = self.form(line, roster)?;
+        let mut group = self.form(link, roster)?;
         let links = group.links();
-        line.enter(roster.generation, &links)?;
+        link.enter(roster.generation, &links)?;
         self.links = Some(links);
         if group.size() == 2 {
             // The sum of two numbers has the same bits by either algorithm. Of
@@ -241,16 +239,14 @@ impl<'a> Life<'a> {
             // and a repetition end with other bits.
             group.measure()?;
         }
-        let source = roster.source as usize;
-        self.replica
-            .settle(&mut group, source, roster.step, &roster.caption)?;
-        self.step_on(line, group, roster)?;
-        self.report(line, Flags::NONE)?;
-        line.await_dismissal(roster.generation);
+        self.replica.settle(&mut group, roster)?;
+        self.step_on(link, group, roster)?;
+        self.report(link, false)?;
+        link.await_dismissal(roster.generation);
         Ok(())
     }
 
-    fn form(&self, line: &ControllerLink, roster: &Roster) -> Result<Group, Gone> {
+    fn form(&self, link: &ControllerLink, roster: &Roster) -> Result<Group, Gone> {
         let credentials = self
             .rendezvous
             .credentials(Role::Worker, self.worker, roster.generation);
@@ -258,7 +254,7 @@ impl<'a> Life<'a> {
         let mut formation = Formation::new(self.listener, addresses, &credentials, wire);
         let deadline = Deadline::after(FORMS_WITHIN);
         loop {
-            line.stands(roster.generation)?;
+            link.stands(roster.generation)?;
             match formation.advance(Deadline::after(POLL_EVERY).or_sooner(deadline)) {
                 Ok(()) => return Ok(formation.into_group(PATIENCE)?),
                 Err(
@@ -278,16 +274,16 @@ impl<'a> Life<'a> {
 
     fn step_on(
         &mut self,
-        line: &ControllerLink,
+        link: &ControllerLink,
         group: Group,
         roster: &Roster,
     ) -> Result<(), Gone> {
         let mut collective = Collective::Processes(Box::new(group));
         let mut trial = self.replica.trial();
         // What the former first worker did not come to show.
-        let overdue = self.replica.due_since(roster.looked);
+        let overdue = self.replica.due_since(roster.taken);
         if overdue.is_any() {
-            self.show(line, |replica| replica.snapshot(overdue))?;
+            self.show(link, |replica| replica.snapshot(overdue))?;
         }
         if overdue.end {
             return Ok(());
@@ -295,7 +291,7 @@ impl<'a> Life<'a> {
         let mut carried = self.bytes();
         loop {
             let began = now();
-            match self.replica.stride(&mut collective, &line.status)? {
+            match self.replica.stride(&mut collective, &link.status)? {
                 StepResult::Taken(step) => {
                     let mut row = step.row(&self.log);
                     let before = std::mem::replace(&mut carried, self.bytes());
@@ -312,20 +308,20 @@ impl<'a> Life<'a> {
                     }
                     self.pulse.add(step.all);
                     if step.due.is_any() {
-                        self.show(line, |replica| replica.snapshot(step.due))?;
+                        self.show(link, |replica| replica.snapshot(step.due))?;
                     }
                     if step.due.end {
                         return Ok(());
                     }
                     if self.told.elapsed() >= PROGRESS_EVERY {
-                        self.report(line, Flags::NONE)?;
+                        self.report(link, false)?;
                     }
                 }
                 StepResult::Stopped => {
-                    return self.show(line, |replica| replica.last_snapshot());
+                    return self.show(link, |replica| replica.last_snapshot());
                 }
                 StepResult::Diverged => {
-                    line.post(&Header::new(Kind::Fault), Payload::NONE)?;
+                    link.post(&ToController::Diverged)?;
                     return Ok(());
                 }
             }
@@ -337,20 +333,20 @@ impl<'a> Life<'a> {
     /// snapshot: every one is looked at, so that a repetition finds the same.
     fn show(
         &mut self,
-        line: &ControllerLink,
+        link: &ControllerLink,
         look: impl FnOnce(&Replica<'_>) -> Snapshot,
     ) -> Result<(), Gone> {
         if self.worker != 0 {
             return Ok(());
         }
         if let Some(before) = self.shown.replace(self.replica.step()) {
-            line.await_look(before, self.group)?;
+            link.await_look(before, self.group)?;
         }
-        Ok(line.show(&look(&self.replica))?)
+        Ok(link.show(&look(&self.replica))?)
     }
 
     /// Tells what this worker did; the first also what all found.
-    fn report(&mut self, line: &ControllerLink, flags: Flags) -> Result<(), Gone> {
+    fn report(&mut self, link: &ControllerLink, is_last: bool) -> Result<(), Gone> {
         self.told = now();
         (self.totals.bytes_sent, self.totals.bytes_received) = self.bytes();
         let pulse = std::mem::take(&mut self.pulse);
@@ -359,15 +355,12 @@ impl<'a> Life<'a> {
         } else {
             Tally::default()
         };
-        let mut numbers = vec![
-            self.replica.step(),
-            pulse.loss.to_bits(),
-            pulse.hits,
-            pulse.rows,
-        ];
-        pack_account(&self.totals, &mut numbers);
-        let header = Header::new(Kind::Record).flags(flags);
-        Ok(line.post(&header, Payload::Bytes(&pack(&numbers)))?)
+        Ok(link.post(&ToController::Progress {
+            steps: self.replica.step(),
+            tally: pulse,
+            totals: Cow::Borrowed(std::slice::from_ref(&self.totals)),
+            is_last,
+        })?)
     }
 
     fn bytes(&self) -> (u64, u64) {

@@ -1,71 +1,46 @@
-//! A worker as the trainer sees it.
+//! A worker of a group as the trainer sees it.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use paceline_wire::{Connection, Header, Member, Payload, ReadHalf, Role, WriteHalf};
+use paceline_wire::{Connection, ReadHalf, WriteHalf};
 
-use super::roster::Standing;
-use super::snapshots::{self, Arriving};
-use super::status::Doing;
 use crate::clock::now;
-use crate::cluster::evaluator::Snapshot;
-use crate::cluster::totals::WorkerTotals;
+use crate::cluster::protocol::{Activity, FromController, JoinRequest};
+use crate::cluster::snapshot::{Assembler, Snapshot};
 
 /// A worker's place. Its process may change, its number does not.
 pub(super) struct WorkerSlot {
-    pub(super) member: Member,
-    /// Whether its process runs.
-    pub(super) is_alive: bool,
-    pub(super) starts: u32,
     reader: Option<ReadHalf>,
     writer: Option<WriteHalf>,
     /// Set while it asks to take part in the next group.
-    pub(super) standing: Option<Standing>,
+    pub(super) request: Option<JoinRequest>,
     /// Its snapshot that is on its way.
-    pub(super) arriving: Arriving,
+    pub(super) arriving: Assembler,
     /// When it last said something, or was started.
     pub(super) heard: Instant,
-    pub(super) doing: Doing,
+    pub(super) activity: Activity,
     /// Whether its silence was told.
     pub(super) is_silent: bool,
-    /// What its former processes did.
-    former: WorkerTotals,
-    present: WorkerTotals,
 }
 
 impl WorkerSlot {
-    pub(super) fn new(rank: u32, workers: usize, arriving: Arriving) -> Self {
+    pub(super) fn new(arriving: Assembler) -> Self {
         Self {
-            member: Member {
-                role: Role::Worker,
-                rank,
-                incarnation: 0,
-            },
-            is_alive: false,
-            starts: 0,
             reader: None,
             writer: None,
-            standing: None,
+            request: None,
             arriving,
             heard: now(),
-            doing: Doing::Gathering,
+            activity: Activity::Joining,
             is_silent: false,
-            former: WorkerTotals::new(workers),
-            present: WorkerTotals::new(workers),
         }
     }
 
     /// A process of this number was started.
-    pub(super) fn take(&mut self, member: Member) {
-        self.former = self.totals();
-        self.present = WorkerTotals::new(self.former.waited_for.len());
+    pub(super) fn begin_anew(&mut self) {
         self.part();
-        self.member = member;
-        self.is_alive = true;
-        self.starts += 1;
-        self.heard = now();
-        self.is_silent = false;
-        self.doing = Doing::Gathering;
+        self.hears();
+        self.activity = Activity::Joining;
     }
 
     /// Its process has come. One that somebody else started anew takes the
@@ -90,7 +65,8 @@ impl WorkerSlot {
     /// Its connection is of no further use.
     pub(super) fn part(&mut self) {
         (self.reader, self.writer) = (None, None);
-        self.standing = None;
+        self.request = None;
+        self.arriving.clear();
     }
 
     pub(super) fn link(&self) -> Option<(&ReadHalf, &WriteHalf)> {
@@ -109,10 +85,12 @@ impl WorkerSlot {
     }
 
     /// Says something to the worker without waiting for it. One that is gone is
-    /// seen where processes are looked after.
-    pub(super) fn say(&mut self, header: &Header, payload: Payload<'_>) {
+    /// seen where members are looked after.
+    pub(super) fn say(&mut self, message: &FromController<'_>) {
+        let mut room = Vec::new();
+        let (header, payload) = message.encode(&mut room);
         if let Some(writer) = &mut self.writer
-            && writer.post(header, payload).is_err()
+            && writer.post(&header, payload).is_err()
         {
             self.part();
         }
@@ -129,40 +107,17 @@ impl WorkerSlot {
 
     /// Gives the worker a state to go on from; it takes it while it waits.
     pub(super) fn give(&mut self, state: &Snapshot) {
-        if let Some(writer) = &mut self.writer
-            && snapshots::send(writer, state).is_err()
-        {
-            self.part();
-        }
-    }
-
-    /// The worker's own words about what it did. One that has done less than
-    /// before was started anew by somebody else.
-    pub(super) fn note(&mut self, totals: WorkerTotals) {
-        if totals.iterations < self.present.iterations {
-            self.former = self.totals();
-        }
-        self.present = totals;
-    }
-
-    /// What all its processes did.
-    pub(super) fn totals(&self) -> WorkerTotals {
-        let (former, present) = (&self.former, &self.present);
-        let add = |one: &[Duration], other: &[Duration]| {
-            one.iter().zip(other).map(|(a, b)| *a + *b).collect()
+        let Some(writer) = &mut self.writer else {
+            return;
         };
-        WorkerTotals {
-            iterations: former.iterations + present.iterations,
-            rows: former.rows + present.rows,
-            computing: former.computing + present.computing,
-            waiting: former.waiting + present.waiting,
-            waited_for: add(&former.waited_for, &present.waited_for),
-            sending: former.sending + present.sending,
-            bytes_sent: former.bytes_sent + present.bytes_sent,
-            bytes_received: former.bytes_received + present.bytes_received,
-            restarts: self.member.incarnation,
-            // Nothing is received from a server, stale or dropped.
-            ..present.clone()
+        let mut room = Vec::new();
+        let sent = state.view().send(|part| {
+            let message = FromController::Snapshot(part);
+            let (header, payload) = message.encode(&mut room);
+            writer.send(&header, payload)
+        });
+        if sent.is_err() {
+            self.part();
         }
     }
 }

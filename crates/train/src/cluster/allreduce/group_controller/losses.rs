@@ -4,40 +4,52 @@
 use std::time::Duration;
 
 use paceline_sync::OnWorkerLoss;
-use paceline_wire::{Header, Kind, Payload, Role};
+use paceline_wire::Role;
 
-use super::{GRACE, GroupController};
+use super::{GroupController, rank};
 use crate::clock::now;
-use crate::cluster::allreduce::worker_slot::WorkerSlot;
 use crate::cluster::evaluator::Evaluator;
-use crate::cluster::launcher::{Ended, Kill, Moment};
+use crate::cluster::launcher::Ended;
+use crate::cluster::members::MOST_STARTS;
 use crate::cluster::notice::Notice;
+use crate::cluster::protocol::FromController;
 use crate::session::{Ending, TrainError};
 
 /// How long a worker may take to read its data and come.
 const COMES_WITHIN: Duration = Duration::from_secs(60);
 
-/// A worker that has ended so often will not stay.
-const MOST_STARTS: u32 = 20;
-
 impl GroupController<'_> {
     /// A worker's connection is of no further use.
     pub(super) fn part(&mut self, worker: usize) {
-        let slot = &mut self.slots[worker];
-        slot.part();
-        self.membership.worker_went(slot.member.rank, 0, now());
-        self.call_off();
+        self.slots[worker].part();
+        self.membership.worker_went(rank(worker), 0, now());
+        self.dissolve_group();
+    }
+
+    /// A worker's connection has ended. Whether a process of this host has, is
+    /// seen where members are looked after, or by its silence.
+    pub(super) fn lose_connection(
+        &mut self,
+        worker: usize,
+        how: &str,
+        evaluator: &mut Evaluator<'_>,
+    ) -> Result<(), TrainError> {
+        if self.is_external {
+            return self.lose(worker, how.to_owned(), evaluator);
+        }
+        self.part(worker);
+        Ok(())
     }
 
     /// A worker is lost that may come back by itself, or by whoever started it.
-    pub(super) fn lose(
+    fn lose(
         &mut self,
         worker: usize,
         how: String,
         evaluator: &mut Evaluator<'_>,
     ) -> Result<(), TrainError> {
         self.part(worker);
-        let member = self.slots[worker].member;
+        let member = self.member(worker);
         // Somebody who starts workers elsewhere may start this one again.
         let nothing_lost = self.is_external && self.generation == 0;
         if self.must_have_all() && !nothing_lost && self.ending.is_none() {
@@ -51,9 +63,9 @@ impl GroupController<'_> {
         Ok(())
     }
 
-    /// Whether a lost worker ends the training: as asked, or because a sum
-    /// without it is none of all.
-    pub(super) fn must_have_all(&self) -> bool {
+    /// Whether a lost worker ends the training: as asked, or because the sum of
+    /// fewer workers would be another training's.
+    fn must_have_all(&self) -> bool {
         matches!(self.policy, OnWorkerLoss::Fail | OnWorkerLoss::Continue)
     }
 
@@ -62,17 +74,13 @@ impl GroupController<'_> {
         &mut self,
         evaluator: &mut Evaluator<'_>,
     ) -> Result<Option<Ending>, TrainError> {
-        for Ended { member, how } in self.launcher.ended() {
+        for Ended { member, how } in self.members.take_ended() {
             let worker = member.rank as usize;
-            if self.slots.get(worker).map(|slot| slot.member) != Some(member) {
-                continue;
-            }
             // What it said before it ended still counts: the others go on only
             // after the first worker has shown a milestone.
             if let Some(ending) = self.listen(worker, evaluator)? {
                 return Ok(Some(ending));
             }
-            self.slots[worker].is_alive = false;
             self.part(worker);
             if self.must_have_all() && self.ending.is_none() {
                 return Err(TrainError::Lost {
@@ -80,13 +88,13 @@ impl GroupController<'_> {
                     how,
                 });
             }
-            let times = self.slots[worker].starts;
-            if times >= MOST_STARTS {
-                return Err(TrainError::KeepsEnding { member, times, how });
-            }
             if self.policy == OnWorkerLoss::Replace {
-                evaluator.watch.noticed(&Notice::Replaced { member, how });
-                self.start(worker)?;
+                let watch = &mut *evaluator.watch;
+                self.members
+                    .replace(MOST_STARTS, Role::Worker, member.rank, &how, watch)?;
+                self.slots[worker].begin_anew();
+                // A new member is a new attempt.
+                self.attempts = 0;
             } else {
                 evaluator.watch.noticed(&Notice::Ended { member, how });
             }
@@ -98,6 +106,7 @@ impl GroupController<'_> {
     pub(super) fn mind_silence(&mut self, evaluator: &mut Evaluator<'_>) -> Result<(), TrainError> {
         let timeout = self.session.cluster.failure_timeout;
         for worker in 0..self.slots.len() {
+            let is_alive = self.members.is_alive(Role::Worker, rank(worker));
             let slot = &mut self.slots[worker];
             let limit = if slot.is_connected() {
                 timeout
@@ -107,21 +116,20 @@ impl GroupController<'_> {
             } else {
                 timeout.max(COMES_WITHIN)
             };
-            if !slot.is_alive || slot.is_silent || slot.heard.elapsed() < limit {
+            if !is_alive || slot.is_silent || slot.heard.elapsed() < limit {
                 continue;
             }
             slot.is_silent = true;
             let how = if slot.is_connected() {
                 let seconds = limit.as_secs_f64();
-                format!("it was silent for {seconds:.1} s, last {}", slot.doing)
+                format!("it was silent for {seconds:.1} s, last {}", slot.activity)
             } else {
                 format!("it did not come within {} s", limit.as_secs())
             };
-            let member = slot.member;
             self.lose(worker, how, evaluator)?;
             if self.policy == OnWorkerLoss::Replace {
                 // Its end is seen like any other.
-                self.launcher.end(member);
+                self.members.kill(Role::Worker, rank(worker));
             }
         }
         Ok(())
@@ -149,56 +157,28 @@ impl GroupController<'_> {
         Ok(())
     }
 
-    pub(super) fn kill(&mut self) {
-        let (elapsed, steps) = (self.began.elapsed(), self.steps);
-        let is_due = |kill: &Kill| match kill.at {
-            Moment::Time(time) => time <= elapsed,
-            Moment::Step(step) => step <= steps,
-        };
-        let (due, later): (Vec<Kill>, _) = self.kills.drain(..).partition(is_due);
-        self.kills = later;
-        for kill in due.iter().filter(|kill| kill.role == Role::Worker) {
-            if let Some(slot) = self.slots.get(kill.rank as usize) {
-                self.launcher.end(slot.member);
-            }
-        }
-    }
-
     /// Sends everybody home, waits for the last words, and ends who stays.
     pub(super) fn dismiss(&mut self) {
-        let since = now();
-        let mut told = vec![false; self.slots.len()];
         // Who says nothing has no last words either.
-        for slot in self.slots.iter().filter(|slot| slot.is_silent) {
-            self.launcher.end(slot.member);
+        for worker in 0..self.slots.len() {
+            if self.slots[worker].is_silent {
+                self.members.kill(Role::Worker, rank(worker));
+            }
         }
-        let is_external = self.is_external;
-        let stays = |slot: &WorkerSlot| match is_external {
-            true => slot.is_connected(),
-            false => slot.is_alive,
-        };
-        while self.slots.iter().any(stays) {
+        let mut told = vec![false; self.slots.len()];
+        let since = now();
+        loop {
             self.admit();
             for (slot, told) in self.slots.iter_mut().zip(&mut told) {
                 if slot.is_connected() && !std::mem::replace(told, true) {
-                    slot.say(&Header::new(Kind::Stop), Payload::NONE);
-                }
-            }
-            for Ended { member, .. } in self.launcher.ended() {
-                if let Some(slot) = self.slots.get_mut(member.rank as usize)
-                    && slot.member == member
-                {
-                    slot.is_alive = false;
+                    slot.say(&FromController::Stop);
                 }
             }
             self.hear_out();
-            if since.elapsed() > GRACE {
-                for slot in self.slots.iter().filter(|slot| slot.is_alive) {
-                    self.launcher.end(slot.member);
-                }
+            let are_connected = self.slots.iter().any(|slot| slot.is_connected());
+            if !self.members.await_departure(are_connected, since) {
                 return;
             }
-            std::thread::sleep(Duration::from_millis(2));
         }
     }
 
@@ -211,7 +191,8 @@ impl GroupController<'_> {
             loop {
                 match reader.try_receive() {
                     Ok(Some(frame)) => {
-                        self.hear(worker, &frame);
+                        // Nobody is left to be told of what is wrong now.
+                        let _ = self.hear(worker, &frame);
                     }
                     Ok(None) => {
                         self.slots[worker].put_back(reader);

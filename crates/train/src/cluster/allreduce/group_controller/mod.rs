@@ -10,30 +10,28 @@ use std::time::{Duration, Instant};
 use paceline_nets::Tally;
 use paceline_sync::OnWorkerLoss;
 use paceline_wire::{
-    Deadline, FirstRefusal, Frame, Header, Kind, Listener, Member, Payload, ReadHalf, Role,
-    WriteHalf, wait_any,
+    Deadline, FirstRefusal, Frame, Listener, Member, ReadHalf, Role, WriteHalf, wait_any,
 };
 
-use super::roster::{Roster, Standing};
-use super::snapshots::Arriving;
-use super::status::Doing;
 use super::worker_slot::WorkerSlot;
 use crate::clock::now;
-use crate::cluster::evaluator::{Due, Evaluator, Snapshot};
-use crate::cluster::frames::{AT_NEXT_STEP, OTHER_TRAINING, Rendezvous, unpack, unpack_accounts};
-use crate::cluster::identity::TrainingIdentity;
+use crate::cluster::evaluator::Evaluator;
 use crate::cluster::launcher::{Kill, Launcher};
+use crate::cluster::members::{GRACE, Members};
 use crate::cluster::membership::Membership;
+use crate::cluster::milestones::Due;
 use crate::cluster::notice::Notice;
+use crate::cluster::protocol::{
+    Activity, FromController, JoinRequest, ProtocolError, Roster, ToController,
+};
+use crate::cluster::rendezvous::Rendezvous;
 use crate::cluster::session::ClusterSession;
-use crate::cluster::totals::WorkerTotals;
+use crate::cluster::snapshot::{Assembler, Snapshot};
+use crate::cluster::totals::{LifetimeTotals, WorkerTotals};
 use crate::session::{Ending, TrainError};
 
 /// Groups that form and break again before anybody completes a step.
 const MOST_ATTEMPTS: u32 = 5;
-
-/// How long the trainer waits for last words.
-const GRACE: Duration = Duration::from_secs(5);
 
 /// How long it looks at its connections before it looks at its children.
 const POLL_EVERY: Duration = Duration::from_millis(20);
@@ -52,7 +50,7 @@ pub(in crate::cluster) fn train(
     let listener =
         Listener::bind(address, &me, &rendezvous.wire).map_err(TrainError::CannotListen)?;
     let mut controller = GroupController::new(session, rendezvous, &listener, launcher, kills);
-    let outcome = controller.conduct(evaluator, stop);
+    let outcome = controller.run(evaluator, stop);
     controller.dismiss();
     let ending = outcome?;
     Ok((ending, controller.totals()))
@@ -62,14 +60,13 @@ struct GroupController<'a> {
     session: &'a ClusterSession,
     rendezvous: &'a Rendezvous,
     listener: &'a Listener,
-    launcher: &'a mut dyn Launcher,
+    members: Members<'a>,
     /// Workers are started by somebody else.
     is_external: bool,
-    identity: TrainingIdentity,
     membership: Membership,
     policy: OnWorkerLoss,
-    kills: Vec<Kill>,
     slots: Vec<WorkerSlot>,
+    lifetimes: Vec<LifetimeTotals>,
     /// The number of the last group.
     generation: u32,
     /// Whether that group is at work, as far as is known.
@@ -77,13 +74,22 @@ struct GroupController<'a> {
     /// Groups in a row that completed no step, and where they stood.
     attempts: u32,
     stood: Option<u64>,
-    /// The step of the last snapshot that was looked at.
-    looked: u64,
+    /// The step of the last snapshot that was taken.
+    taken: u64,
     pulse: Tally,
     steps: u64,
     began: Instant,
     /// The training is to end, for this reason, as soon as the workers agree.
     ending: Option<(Ending, Instant)>,
+}
+
+/// What a message leads to.
+enum News {
+    Nothing,
+    /// The worker was started for another training, which differs in this.
+    OtherTraining(String),
+    Snapshot(Snapshot),
+    Diverged,
 }
 
 impl<'a> GroupController<'a> {
@@ -94,30 +100,29 @@ impl<'a> GroupController<'a> {
         launcher: &'a mut dyn Launcher,
         kills: &[Kill],
     ) -> Self {
-        let workers = session.cluster.workers.get();
-        let layout = session.model.layout();
-        let arriving = || Arriving::new(layout, session.settings.optimizer);
+        let workers = session.cluster.workers.get() as usize;
+        let (optimizer, len) = (session.settings.optimizer, session.layout().len());
+        let slot = |_| WorkerSlot::new(Assembler::whole(optimizer, len));
         let consistency = session.cluster.consistency();
         // The workers meet at the trainer, which is there.
-        let mut membership = Membership::new(&rendezvous.servers[..1], workers as usize, now());
+        let mut membership = Membership::new(&rendezvous.servers[..1], workers, now());
         membership.server_came(0, now());
+        let members = Members::new(launcher, kills);
         Self {
-            is_external: launcher.is_external(),
-            identity: TrainingIdentity::of(session),
+            is_external: members.are_external(),
+            members,
             membership,
             policy: session
                 .cluster
                 .on_worker_loss
                 .unwrap_or(OnWorkerLoss::usual_for(consistency)),
-            kills: kills.to_vec(),
-            slots: (0..workers)
-                .map(|rank| WorkerSlot::new(rank, workers as usize, arriving()))
-                .collect(),
+            slots: (0..workers).map(slot).collect(),
+            lifetimes: vec![LifetimeTotals::new(workers); workers],
             generation: 0,
             is_grouped: false,
             attempts: 0,
             stood: None,
-            looked: session.progress.steps,
+            taken: session.progress.steps,
             pulse: Tally::default(),
             steps: session.progress.steps,
             began: now(),
@@ -125,17 +130,17 @@ impl<'a> GroupController<'a> {
             session,
             rendezvous,
             listener,
-            launcher,
         }
     }
 
-    fn conduct(
+    fn run(
         &mut self,
         evaluator: &mut Evaluator<'_>,
         stop: &AtomicBool,
     ) -> Result<Ending, TrainError> {
         for worker in 0..self.slots.len() {
-            self.start(worker)?;
+            self.members.start(Role::Worker, rank(worker))?;
+            self.slots[worker].begin_anew();
         }
         self.began = now();
         loop {
@@ -152,8 +157,8 @@ impl<'a> GroupController<'a> {
             }
             self.mind_silence(evaluator)?;
             self.check_membership(evaluator)?;
-            self.kill();
-            self.convene(evaluator)?;
+            self.members.kill_due(self.began.elapsed(), self.steps);
+            self.form_group(evaluator)?;
             let pulse = std::mem::take(&mut self.pulse);
             evaluator.tell(pulse, self.steps, || self.totals());
             let is_stopped = stop.load(Ordering::Relaxed);
@@ -164,47 +169,30 @@ impl<'a> GroupController<'a> {
                 None if is_stopped => self.end(Ending::Interrupted),
                 None if has_begun && evaluator.is_late() => self.end(Ending::Time),
                 // Workers that hang do not hold up the end: the last snapshot
-                // that was looked at is what remains.
+                // that was taken is what remains.
                 Some((ending, since)) if since.elapsed() > GRACE => return Ok(ending),
                 _ => {}
             }
         }
     }
 
-    fn start(&mut self, worker: usize) -> Result<(), TrainError> {
-        let slot = &mut self.slots[worker];
-        let member = Member {
-            incarnation: slot.starts,
-            ..slot.member
-        };
-        self.launcher.start(member)?;
-        slot.take(member);
-        // A new member is a new attempt.
-        self.attempts = 0;
-        Ok(())
-    }
-
     /// Lets workers in that have come.
     fn admit(&mut self) {
         while let Ok(connection) = self.listener.accept(Deadline::PASSED) {
             let peer = connection.peer();
-            let is_external = self.is_external;
-            let slot = self.slots.iter_mut().find(|slot| {
-                // Who starts a worker elsewhere need not count its starts.
-                let counts = |member: Member| Member {
-                    incarnation: if is_external { 0 } else { member.incarnation },
-                    ..member
-                };
-                counts(slot.member) == counts(peer)
-            });
-            // Anybody else is a process that was given up.
-            let Some(slot) = slot else {
+            let Some(member) = self.members.member(peer.role, peer.rank) else {
                 continue;
             };
+            // Who starts a worker elsewhere need not count its starts. Anybody
+            // else is a process that was given up.
+            if !self.is_external && member.incarnation != peer.incarnation {
+                continue;
+            }
+            let slot = &mut self.slots[peer.rank as usize];
             let is_another = slot.is_connected();
             slot.meet(connection);
             if is_another {
-                self.call_off();
+                self.dissolve_group();
             }
         }
     }
@@ -242,78 +230,81 @@ impl<'a> GroupController<'a> {
             return Ok(None);
         };
         loop {
-            match reader.try_receive() {
+            let news = match reader.try_receive() {
                 Ok(Some(frame)) => {
                     self.slots[worker].hears();
-                    let news = self.hear(worker, &frame);
-                    if let Some(ending) = self.judge(worker, news, evaluator)? {
-                        self.slots[worker].put_back(reader);
-                        return Ok(Some(ending));
-                    }
+                    self.hear(worker, &frame)
                 }
                 Ok(None) => {
                     self.slots[worker].put_back(reader);
                     return Ok(None);
                 }
                 Err(_) => {
-                    // Whether a process of this host has ended is seen where
-                    // they are looked after, or by its silence.
-                    if self.is_external {
-                        self.lose(worker, "its connection broke".to_owned(), evaluator)?;
-                    } else {
-                        self.part(worker);
+                    self.lose_connection(worker, "its connection broke", evaluator)?;
+                    return Ok(None);
+                }
+            };
+            match news {
+                Ok(news) => {
+                    if let Some(ending) = self.judge(worker, news, evaluator)? {
+                        self.slots[worker].put_back(reader);
+                        return Ok(Some(ending));
                     }
+                }
+                Err(error) => {
+                    evaluator.watch.noticed(&Notice::Connection {
+                        words: format!(
+                            "the connection of worker {worker} is closed, which sent {error}"
+                        ),
+                    });
+                    self.lose_connection(worker, "it broke the protocol", evaluator)?;
                     return Ok(None);
                 }
             }
         }
     }
 
-    fn hear(&mut self, worker: usize, frame: &Frame<'_>) -> News {
-        let header = frame.header;
+    fn hear(&mut self, worker: usize, frame: &Frame<'_>) -> Result<News, ProtocolError> {
         let slot = &mut self.slots[worker];
-        match (header.kind, frame.payload()) {
-            (Kind::Heartbeat, _) => slot.doing = Doing::from_code(header.start),
-            (Kind::Join, Ok(Payload::Bytes(bytes))) => {
-                let Some(standing) = Standing::unpack(&header, bytes) else {
-                    return News::Nothing;
-                };
-                let theirs = standing.identity.as_bytes();
-                if let Some(difference) = self.identity.difference(theirs) {
-                    return News::OtherTraining(difference);
+        match ToController::decode(frame)? {
+            ToController::Working { activity } => slot.activity = activity,
+            ToController::JoinGroup(request) => {
+                if let Some(difference) = self.session.identity().difference(&request.identity) {
+                    return Ok(News::OtherTraining(difference));
                 }
-                slot.standing = Some(standing);
-                slot.doing = Doing::Gathering;
-                self.membership.worker_came(slot.member.rank, 0, now());
-                self.call_off();
+                slot.request = Some(request);
+                slot.activity = Activity::Joining;
+                self.membership.worker_came(rank(worker), 0, now());
+                self.dissolve_group();
             }
-            (Kind::Record, Ok(Payload::Bytes(bytes))) => {
-                self.note(worker, &unpack(bytes));
-            }
-            (Kind::Fault, _) => return News::Diverged,
-            _ => {
-                if let Some(snapshot) = slot.arriving.take(frame) {
-                    return News::Snapshot(snapshot);
+            ToController::Progress {
+                steps,
+                tally,
+                totals,
+                ..
+            } => {
+                self.steps = self.steps.max(steps);
+                self.pulse.add(tally);
+                if let Some(totals) = totals.into_owned().pop() {
+                    self.lifetimes[worker].hear(totals);
                 }
             }
+            ToController::Diverged => return Ok(News::Diverged),
+            ToController::Snapshot(part) => {
+                if let Some(snapshot) = slot.arriving.take(0, part)? {
+                    return Ok(News::Snapshot(snapshot));
+                }
+            }
+            message @ (ToController::WorkerJoined { .. }
+            | ToController::WorkerLost { .. }
+            | ToController::ReplaceWorker { .. }
+            | ToController::WorkerRequired { .. }
+            | ToController::Notice { .. }
+            | ToController::Heartbeat
+            | ToController::ShardsDiffer
+            | ToController::OtherTraining { .. }) => return Err(message.out_of_place()),
         }
-        News::Nothing
-    }
-
-    fn note(&mut self, worker: usize, numbers: &[u64]) {
-        let [step, loss, hits, rows, totals @ ..] = numbers else {
-            return;
-        };
-        self.steps = self.steps.max(*step);
-        self.pulse.add(Tally {
-            loss: f64::from_bits(*loss),
-            hits: *hits,
-            rows: *rows,
-        });
-        let found = unpack_accounts(totals, self.slots.len());
-        if let Some(totals) = found.into_iter().next() {
-            self.slots[worker].note(totals);
-        }
+        Ok(News::Nothing)
     }
 
     fn judge(
@@ -326,25 +317,25 @@ impl<'a> GroupController<'a> {
             News::Nothing => return Ok(None),
             News::Diverged => return Ok(Some(Ending::Diverged)),
             News::OtherTraining(difference) => {
-                let member = self.slots[worker].member;
+                let member = self.member(worker);
                 evaluator.watch.noticed(&Notice::OtherTraining {
                     words: format!("{member} was told to train something else: {difference}"),
                 });
-                let header = Header::new(Kind::Fault).at(0, OTHER_TRAINING);
-                self.slots[worker].say(&header, Payload::Bytes(difference.as_bytes()));
+                let difference = &difference;
+                self.slots[worker].say(&FromController::OtherTraining { difference });
                 return Ok(None);
             }
             News::Snapshot(snapshot) => snapshot,
         };
         let (steps, ends) = (snapshot.steps, snapshot.due.end);
-        self.looked = self.looked.max(steps);
+        self.taken = self.taken.max(steps);
         self.steps = self.steps.max(steps);
         let asked = self.ending.map(|(ending, _)| ending);
         snapshot.due.evaluation |= ends && asked == Some(Ending::Time);
         let found = evaluator.hear(snapshot)?;
         let ending = found.or(asked.filter(|_| ends));
         if ending.is_none() {
-            self.slots[0].say(&Header::new(Kind::Clock).clock(steps), Payload::NONE);
+            self.slots[0].say(&FromController::SnapshotTaken { steps });
         }
         Ok(ending)
     }
@@ -352,51 +343,60 @@ impl<'a> GroupController<'a> {
     /// Has the workers agree on a step at which all stop.
     fn end(&mut self, ending: Ending) {
         self.ending = Some((ending, now()));
-        let header = Header::new(Kind::Checkpoint).clock(AT_NEXT_STEP);
         for slot in &mut self.slots {
-            slot.say(&header, Payload::NONE);
+            slot.say(&FromController::EndSoon);
         }
     }
 
     /// Has everybody leave the group that is broken.
-    fn call_off(&mut self) {
+    fn dissolve_group(&mut self) {
         if !self.is_grouped {
             return;
         }
         self.is_grouped = false;
-        let header = Header::new(Kind::Leave).at(0, u64::from(self.generation));
+        let generation = self.generation;
         for slot in &mut self.slots {
-            slot.say(&header, Payload::NONE);
+            slot.say(&FromController::DissolveGroup { generation });
         }
     }
 
     /// Once all ask for it, has them form a group.
-    fn convene(&mut self, evaluator: &mut Evaluator<'_>) -> Result<(), TrainError> {
+    fn form_group(&mut self, evaluator: &mut Evaluator<'_>) -> Result<(), TrainError> {
         if self.is_grouped {
             return Ok(());
         }
-        let standings: Option<Vec<&Standing>> = self
+        let requests: Option<Vec<&JoinRequest>> = self
             .slots
             .iter()
-            .map(|slot| slot.standing.as_ref().filter(|_| slot.is_connected()))
+            .map(|slot| slot.request.as_ref().filter(|_| slot.is_connected()))
             .collect();
-        let Some(standings) = standings else {
+        let Some(requests) = requests else {
             return Ok(());
         };
-        let addresses = standings.iter().map(|one| one.address.clone()).collect();
         // Of those who are furthest, the first.
         let (source, furthest) = (0..)
-            .zip(&standings)
-            .min_by_key(|(_, standing)| std::cmp::Reverse(standing.step))
+            .zip(&requests)
+            .min_by_key(|(_, request)| std::cmp::Reverse(request.step))
             .expect("there are workers");
-        let (mut source, mut step, mut caption) = (source, furthest.step, furthest.caption);
+        let mut roster = Roster {
+            generation: self.generation + 1,
+            source,
+            step: furthest.step,
+            optimizer_steps: furthest.optimizer_steps,
+            tally: furthest.tally,
+            taken: self.taken,
+            milestones: self.session.milestones(),
+            stops: self.ending.is_some(),
+            addresses: requests.iter().map(|one| one.address.clone()).collect(),
+        };
         // Where all begin, or were lost at once, the trainer may know better.
-        if let Some(state) = self.known_beyond(step, evaluator) {
-            (source, step) = (0, state.steps);
-            caption.tally = Tally::default();
-            caption.optimizer_steps = state.optimizer.steps;
+        if let Some(state) = self.known_beyond(roster.step, evaluator) {
+            (roster.source, roster.step) = (0, state.steps);
+            roster.tally = Tally::default();
+            roster.optimizer_steps = state.optimizer.steps;
             self.slots[0].give(&state);
         }
+        let step = roster.step;
         self.count_attempt(step)?;
         if self.generation == 0 {
             if self.is_external {
@@ -409,28 +409,18 @@ impl<'a> GroupController<'a> {
                 .watch
                 .noticed(&Notice::GroupResumed { step, lost });
         }
-        self.generation += 1;
+        self.generation = roster.generation;
         self.is_grouped = true;
         self.steps = step;
-        let roster = Roster {
-            generation: self.generation,
-            source,
-            step,
-            caption,
-            looked: self.looked,
-            milestones: self.session.milestones(),
-            stops: self.ending.is_some(),
-            addresses,
-        };
-        let (header, bytes) = (roster.header(), roster.pack());
+        let message = FromController::FormGroup(roster);
         for slot in &mut self.slots {
-            slot.standing = None;
-            slot.say(&header, Payload::Bytes(&bytes));
+            slot.request = None;
+            slot.say(&message);
         }
         Ok(())
     }
 
-    /// The last version that the trainer looked at, or what it began with, if
+    /// The last version that the trainer has taken, or what it began with, if
     /// that is further than `step`.
     fn known_beyond(&self, step: u64, evaluator: &Evaluator<'_>) -> Option<Snapshot> {
         if let Some(last) = evaluator.last() {
@@ -463,16 +453,19 @@ impl<'a> GroupController<'a> {
         Ok(())
     }
 
+    /// Who works, or worked last, in a place.
+    fn member(&self, worker: usize) -> Member {
+        self.members
+            .member(Role::Worker, rank(worker))
+            .expect("every worker was started")
+    }
+
     fn totals(&self) -> Vec<WorkerTotals> {
-        self.slots.iter().map(WorkerSlot::totals).collect()
+        self.lifetimes.iter().map(LifetimeTotals::sum).collect()
     }
 }
 
-/// What a frame leads to.
-enum News {
-    Nothing,
-    /// The worker was started for another training, which differs in this.
-    OtherTraining(String),
-    Snapshot(Snapshot),
-    Diverged,
+/// A worker's number as members are numbered.
+fn rank(worker: usize) -> u32 {
+    u32::try_from(worker).expect("workers are counted by 32 bits")
 }

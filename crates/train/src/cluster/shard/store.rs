@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use paceline_kernels::{AlignedBuffer, Kernels};
 
-use super::update::{Part, Span};
+use crate::cluster::update::{Part, Span};
 use crate::optimizer::{Optimizer, OptimizerState, Step};
 use crate::session::Settings;
 

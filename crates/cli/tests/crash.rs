@@ -4,6 +4,7 @@ mod support;
 
 use paceline_model::{Event, EventKind, Outcome};
 use paceline_records::{Run, State};
+use paceline_testkit::wait_until;
 use std::io::Read;
 use std::path::Path;
 use std::process::{Child, Stdio};
@@ -51,13 +52,9 @@ fn kill(child: &mut Child) -> String {
 /// Opens a record whose writer was killed. A child that the writer had forked
 /// but that was not yet the command holds the writer's files for an instant.
 fn settled(path: &Path) -> Result<Run, paceline_records::OpenRunError> {
-    for _ in 0..500 {
-        let run = Run::open(path)?;
-        if run.state() != State::Live {
-            return Ok(run);
-        }
-        std::thread::sleep(Duration::from_millis(10));
-    }
+    wait_until("nobody holds the record", || {
+        Run::open(path).map_or(true, |run| run.state() != State::Live)
+    });
     Run::open(path)
 }
 
@@ -79,6 +76,7 @@ fn after_kill_9_at_any_instant_the_record_opens_and_says_interrupted() {
         let mut child = start(dir.path(), &out);
         // Half of the kills fall into the start, where most steps are taken.
         let limit = if round % 2 == 0 { 40_000 } else { 400_000 };
+        // Not a wait but the fault itself: when it strikes is drawn from the seed.
         std::thread::sleep(Duration::from_micros(random.below(limit)));
         let seen = kill(&mut child);
 
@@ -119,7 +117,7 @@ fn after_kill_9_at_any_instant_the_record_opens_and_says_interrupted() {
 }
 
 #[test]
-fn what_was_shown_two_seconds_before_the_kill_is_in_the_record() {
+fn what_was_shown_reaches_the_record_without_its_end_and_outlives_a_kill() {
     let dir = tempfile::tempdir().unwrap();
     let mut child = start(dir.path(), "r");
     let mut out = child.stdout.take().unwrap();
@@ -129,20 +127,22 @@ fn what_was_shown_two_seconds_before_the_kill_is_in_the_record() {
         let n = out.read(&mut piece).unwrap();
         seen.extend_from_slice(&piece[..n]);
     }
-    // Whatever a user can have seen two seconds ago must be there.
-    std::thread::sleep(Duration::from_secs(2));
+    // Nobody closes the record: what was seen is there by itself.
+    let path = dir.path().join("r");
+    wait_until("what was shown is in the record", || {
+        let run = Run::open(&path).unwrap();
+        let sampled = run.samples().unwrap().iter().any(|(_, s)| !s.is_empty());
+        sampled && steps(&run.events().unwrap()).len() >= 100
+    });
     child.stdout = Some(out);
     kill(&mut child);
-    let run = settled(&dir.path().join("r")).unwrap();
+    let run = settled(&path).unwrap();
     let events = run.events().unwrap();
     assert!(steps(&events).len() >= 100);
     let (_, samples) = &run.samples().unwrap()[0];
     let last = samples.last().unwrap().at;
     let end = run.manifest().end.as_ref().unwrap().duration;
-    assert!(
-        end.since(last).as_secs() <= 2.0,
-        "last sample at {last}, last record at {end}"
-    );
+    assert!(last <= end, "last sample at {last}, last record at {end}");
 
     let sealed = support::run(dir.path(), ["export", "r", "--to", "parquet"]);
     assert_eq!(sealed.code, Some(0), "{}", sealed.err);
@@ -184,13 +184,7 @@ fn the_command_does_not_outlive_a_killed_paceline() {
         Ok(stat) => stat.contains(") Z "),
         Err(_) => true,
     };
-    for _ in 0..500 {
-        if gone() {
-            return;
-        }
-        std::thread::sleep(Duration::from_millis(10));
-    }
-    panic!("process {pid} is still there");
+    wait_until("the command ends with paceline", gone);
 }
 
 #[test]

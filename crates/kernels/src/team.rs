@@ -32,6 +32,9 @@ struct Shared {
     panicked: AtomicBool,
     sleepers: Mutex<()>,
     wake: Condvar,
+    /// How often a member went to sleep.
+    #[cfg(test)]
+    asleep: AtomicUsize,
     barrier: Barrier,
 }
 
@@ -91,6 +94,8 @@ impl Team {
             stop: AtomicBool::new(false),
             panicked: AtomicBool::new(false),
             sleepers: Mutex::new(()),
+            #[cfg(test)]
+            asleep: AtomicUsize::new(0),
             wake: Condvar::new(),
             barrier: Barrier::default(),
         });
@@ -224,6 +229,8 @@ fn serve(shared: &Shared, rank: usize) {
             if waiting.pause() {
                 let mut guard = lock(&shared.sleepers);
                 while shared.task_number.load(Ordering::Acquire) == seen {
+                    #[cfg(test)]
+                    shared.asleep.fetch_add(1, Ordering::Release);
                     guard = shared
                         .wake
                         .wait(guard)
@@ -364,7 +371,11 @@ mod tests {
     fn a_team_that_slept_wakes_for_the_next_task() {
         let mut team = Team::new(2);
         team.run(|_| {});
-        thread::sleep(std::time::Duration::from_millis(50));
+        while team.shared.asleep.load(Ordering::Acquire) == 0 {
+            thread::yield_now();
+        }
+        // The member counted itself under this lock, so once it is free it sleeps.
+        drop(lock(&team.shared.sleepers));
         let ran = AtomicUsize::new(0);
         team.run(|_| {
             ran.fetch_add(1, Ordering::Relaxed);

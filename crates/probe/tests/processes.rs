@@ -13,12 +13,13 @@
 use paceline_model::{Measure, Micros, RunId, Sample};
 use paceline_probe::cgroup::{Layout, Limits, RunGroup};
 use paceline_probe::{Counted, Interval, Probe, Processes, Roots, Sampler, Target};
+use paceline_testkit::{skipped, wait_until};
 use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
 use std::io::{BufRead, BufReader};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 /// A `paceline-load` that stays until it is let go.
 struct Load {
@@ -267,16 +268,12 @@ fn group(name: &str, limits: &Limits) -> Option<RunGroup> {
     group_in(&Layout::detect(&Roots::default()), name, limits)
 }
 
-#[expect(
-    clippy::print_stderr,
-    reason = "who reads the log sees what was not tested"
-)]
 fn group_in(layout: &Layout, name: &str, limits: &Limits) -> Option<RunGroup> {
     let run = RunId::new(&format!("test-{}-{name}", std::process::id())).unwrap();
     match RunGroup::create(layout, &run, limits) {
         Ok(group) => Some(group),
         Err(error) => {
-            eprintln!("skipped: {error}");
+            skipped(error);
             None
         }
     }
@@ -322,9 +319,7 @@ fn a_group_counts_children_that_nobody_waits_for() {
         let load = start_in(&group, &["orphan", "1"]);
         drop(load);
         // The orphan is the only member left.
-        while !group.members().unwrap().is_empty() {
-            std::thread::sleep(Duration::from_millis(5));
-        }
+        wait_until("the orphan ends", || group.members().unwrap().is_empty());
     });
     assert_within(cpu_s(&samples), 1.0, 0.02);
     let directory = group.paths().procs.parent().unwrap().to_owned();
@@ -343,6 +338,7 @@ fn a_group_of_v1_alone_counts_to_the_nanosecond() {
         return;
     };
     if group.paths().cpuacct.is_none() {
+        skipped("there is no cpuacct controller");
         return;
     }
     let mut charged = None;
@@ -370,7 +366,7 @@ fn a_group_knows_its_peak_of_memory() {
         .get(Measure::RunMemPeak)
         .is_none()
     {
-        eprintln!("skipped: no memory controller");
+        skipped("there is no memory controller");
         return;
     }
     assert_within(peak(&samples, Measure::RunMemPeak), 200e6, 0.03);

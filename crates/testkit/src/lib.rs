@@ -1,10 +1,11 @@
-//! For Paceline's own tests: processes whose usage is known, and a check that a
-//! model's gradient is the derivative of its loss.
+//! For Paceline's own tests: processes whose usage is known, a check that a
+//! model's gradient is the derivative of its loss, and the habits of all tests.
 //!
 //! The binary `paceline-load` uses CPU, memory, disk or network in a stated
 //! amount and prints, as its last line, what the kernel charged it for. Tests
 //! of every crate find it through [`load_binary`]. [`gradient_check`] is what
-//! every model passes.
+//! every model passes. A test that has to wait does so for a condition
+//! ([`wait_until`]); one that can check nothing on this machine says so ([`skipped`]).
 //!
 //! This crate is never part of the product, and it deliberately does not
 //! measure anything itself: it is what measurements are compared with.
@@ -13,8 +14,12 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 mod gradient;
+mod skip;
+mod wait;
 
 pub use gradient::{Breach, GradientReport, Mismatch, gradient_check};
+pub use skip::{SKIPS, skipped};
+pub use wait::wait_until;
 
 /// The path of `paceline-load`, built in the profile of the calling test.
 ///

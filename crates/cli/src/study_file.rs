@@ -10,7 +10,7 @@ use std::path::Path;
 
 /// What a study may use here: the local engine and the trainer's options.
 pub(crate) fn capabilities() -> Capabilities {
-    Capabilities::local(train::OPTIONS)
+    Capabilities::local(train::options())
 }
 
 /// Reads the study at `path`, a file or a study's directory, with what

@@ -14,6 +14,7 @@ mod job;
 mod list;
 mod member;
 mod members;
+mod options;
 mod reports;
 mod status;
 mod token_file;
@@ -31,51 +32,12 @@ use distributed::Spawn;
 use job::Job;
 pub(crate) use job::usable_cpus;
 pub(crate) use member::{ServerArgs, WorkerArgs, server, worker};
+pub(crate) use options::options;
 use paceline_study::TRAINER;
 use status::TrainingStatus;
 use std::ffi::OsString;
 pub(crate) use trained::Trained;
 pub(crate) use trainer::trainer;
-
-/// The options that a study may set or vary, as `[job]` spells them.
-pub(crate) const OPTIONS: &[&str] = &[
-    "model",
-    "data",
-    "text",
-    "test",
-    "batch_size",
-    "learning_rate",
-    "optimizer",
-    "schedule",
-    "weight_decay",
-    "clip",
-    "epochs",
-    "steps",
-    "for",
-    "until",
-    "patience",
-    "eval_every",
-    "threads",
-    "seed",
-    "checkpoint",
-    "checkpoint_every",
-    "no_checkpoint",
-    "workers",
-    "servers",
-    "sync",
-    "spawn",
-    "at",
-    "token_file",
-    "tls",
-    "wait",
-    "slow",
-    "on_worker_loss",
-    "failure_timeout",
-    "delay",
-    "bandwidth",
-    "compress",
-    "kill",
-];
 
 /// Checks a trainer's command of a study as the trainer will.
 pub(crate) fn check_command(argv: &[String]) -> Result<(), Failure> {

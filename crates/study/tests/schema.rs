@@ -3,15 +3,29 @@
 use paceline_model::quantity::{SIZE_PATTERN, TIME_PATTERN, bytes, duration};
 use paceline_study::{DesignKind, Word as _, schema};
 use regex::Regex;
+use std::path::Path;
+
+/// Compares a committed page with what it must be; with `PACELINE_UPDATE=1` it
+/// is written instead.
+#[track_caller]
+fn check_page(name: &str, expected: &str) {
+    let pages = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference");
+    let path = pages.join(name);
+    #[expect(clippy::disallowed_methods, reason = "the developer's wish")]
+    if std::env::var_os("PACELINE_UPDATE").is_some() {
+        std::fs::write(&path, expected).expect("the page can be written");
+        return;
+    }
+    let committed = std::fs::read_to_string(&path).expect("the page can be read");
+    assert!(
+        committed == expected,
+        "docs/reference/{name} is out of date: run the tests once with PACELINE_UPDATE=1"
+    );
+}
 
 #[test]
 fn the_committed_schema_is_the_generated_one() {
-    let committed = include_str!("../../../docs/reference/study.schema.json");
-    assert_eq!(
-        committed,
-        schema(),
-        "run `cargo run -p paceline-study --example schema > docs/reference/study.schema.json`"
-    );
+    check_page("study.schema.json", &schema());
 }
 
 #[test]
@@ -23,12 +37,7 @@ fn the_schema_names_every_design() {
 
 #[test]
 fn the_committed_reference_is_the_generated_one() {
-    let committed = include_str!("../../../docs/reference/study.md");
-    assert_eq!(
-        committed,
-        paceline_study::reference(),
-        "run `cargo run -p paceline-study --example reference > docs/reference/study.md`"
-    );
+    check_page("study.md", &paceline_study::reference());
 }
 
 #[test]

@@ -6,32 +6,17 @@ use crate::quantity::Cpus;
 use anyhow::Context;
 use indexmap::IndexMap;
 use paceline_data::Cache;
-use paceline_engine::output_of;
-use paceline_model::{NodeName, RunId};
-use paceline_probe::Roots;
+use paceline_engine::host::output_of;
+use paceline_model::RunId;
 use paceline_probe::cgroup::CpuSet;
-use paceline_records::{GitState, Machine};
+use paceline_records::GitState;
 use sha2::{Digest, Sha256};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-/// This machine, as a record names it.
-pub(crate) fn machine(roots: &Roots) -> Machine {
-    let machine = paceline_probe::Machine::detect(roots);
-    Machine {
-        node: NodeName::from_host(&machine.hostname),
-        os: "Linux".to_owned(),
-        kernel: machine.kernel,
-        architecture: machine.architecture,
-        cpu_model: machine.cpu_model,
-        cpus_count: u32::try_from(machine.cores).unwrap_or(u32::MAX).max(1),
-        memory_bytes: machine.memory_bytes,
-    }
-}
-
 /// The CPUs that a wish for CPUs means here.
 pub(crate) fn choose(cpus: &Cpus) -> Result<CpuSet, Failure> {
-    let own = paceline_engine::usable_cpus()
+    let own = paceline_engine::host::usable_cpus()
         .context("cannot read this process's cpus")
         .map_err(Failure::world)?;
     match cpus {

@@ -1,7 +1,7 @@
 //! Adding up samples one by one, so that a run of any length takes no memory.
 
 use crate::Amount;
-use paceline_model::{GapReason, Measure, Sample};
+use paceline_model::{Aggregate, GapReason, Measure, RunValue, Sample};
 
 /// Everything a summary of a run needs from its samples.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -35,7 +35,16 @@ impl Tally {
     /// Takes the next sample.
     pub fn add(&mut self, sample: &Sample) {
         let seconds = sample.interval.as_secs();
-        let read = |measure| sample.readings.get(measure);
+        // Amounts are divided by their time, levels are not: the column says which
+        // it is.
+        let read = |measure: Measure| {
+            debug_assert_eq!(measure.aggregate(), Aggregate::Sum, "{measure:?}");
+            sample.readings.get(measure)
+        };
+        let level = |measure: Measure| {
+            debug_assert_eq!(measure.aggregate(), Aggregate::Level, "{measure:?}");
+            sample.readings.get(measure)
+        };
         let both = |a, b| Some(read(a)? + read(b)?);
         let run_cpu = both(Measure::RunCpuUser, Measure::RunCpuSystem);
         let node_cpu = both(Measure::NodeCpuUser, Measure::NodeCpuSystem);
@@ -82,12 +91,12 @@ impl Tally {
         }
         // At the last reading the commands have exited and hold nothing any more;
         // that is no memory they worked with.
-        let held = read(Measure::RunMemPss).or(read(Measure::RunMemRss));
+        let held = level(Measure::RunMemPss).or(level(Measure::RunMemRss));
         self.memory.add(held.filter(|&bytes| bytes > 0.0), seconds);
-        if let Some(peak) = read(Measure::RunMemPeak) {
+        if let Some(peak) = level(Measure::RunMemPeak) {
             self.memory_peak = Some(self.memory_peak.map_or(peak, |known| known.max(peak)));
         }
-        if let Some(rate) = read(Measure::NodeCpuFrequency) {
+        if let Some(rate) = level(Measure::NodeCpuFrequency) {
             let (lowest, highest) = self.frequency.unwrap_or((rate, rate));
             self.frequency = Some((lowest.min(rate), highest.max(rate)));
         }
@@ -131,30 +140,30 @@ impl Tally {
         (count > 0).then_some((count, reason))
     }
 
-    /// The values of a study's table, by their names there; what was never
-    /// read is absent.
+    /// A value of a study's table; what was never read is absent. The duration
+    /// is the caller's to know.
     #[must_use]
-    pub fn value(&self, name: &str) -> Option<f64> {
+    pub fn value(&self, value: RunValue, duration_s: Option<f64>) -> Option<f64> {
         let mean = |amount: Option<Amount>| amount.map(|amount| amount.mean);
         let peak = |amount: Option<Amount>| amount.map(|amount| amount.peak);
         let total = |rate: &Rate| rate.amount().map(|amount| amount.total);
-        match name {
-            "cpu_mean_cores" => mean(self.run_cpus.amount()),
-            "cpu_peak_cores" => peak(self.run_cpus.amount()),
-            "cpu_user_s" => total(&self.cpu_user),
-            "cpu_system_s" => total(&self.cpu_system),
-            "mem_mean_bytes" => mean(self.memory()),
-            "mem_peak_bytes" => peak(self.memory()),
-            "disk_read_bytes" => total(&self.disk_read),
-            "disk_write_bytes" => total(&self.disk_write),
-            "net_rx_bytes" => total(&self.net_rx),
-            "net_tx_bytes" => total(&self.net_tx),
-            "iowait_s" => total(&self.iowait),
-            "steal_s" => total(&self.steal),
-            "psi_cpu_s" => total(&self.psi_cpu),
-            "psi_memory_s" => total(&self.psi_memory),
-            "psi_io_s" => total(&self.psi_io),
-            _ => None,
+        match value {
+            RunValue::Duration => duration_s,
+            RunValue::CpuMean => mean(self.run_cpus.amount()),
+            RunValue::CpuPeak => peak(self.run_cpus.amount()),
+            RunValue::CpuUser => total(&self.cpu_user),
+            RunValue::CpuSystem => total(&self.cpu_system),
+            RunValue::MemMean => mean(self.memory()),
+            RunValue::MemPeak => peak(self.memory()),
+            RunValue::DiskRead => total(&self.disk_read),
+            RunValue::DiskWrite => total(&self.disk_write),
+            RunValue::NetRx => total(&self.net_rx),
+            RunValue::NetTx => total(&self.net_tx),
+            RunValue::Iowait => total(&self.iowait),
+            RunValue::Steal => total(&self.steal),
+            RunValue::PsiCpu => total(&self.psi_cpu),
+            RunValue::PsiMemory => total(&self.psi_memory),
+            RunValue::PsiIo => total(&self.psi_io),
         }
     }
 }

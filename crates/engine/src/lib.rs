@@ -10,17 +10,17 @@
 //! moves bytes and samples, and never interprets them.
 
 mod clock;
+#[cfg(feature = "fake")]
+pub mod fake;
+pub mod host;
 mod launch;
 mod local;
 mod message;
 
 pub use clock::RunClock;
 pub use launch::{Command, Launch, Leftovers, Stdin, Tee};
-pub use local::{
-    LocalEngine, StartError, answer_of, end_process, find_program, output_of, stop_own_job,
-    take_share_of_cpus, usable_cpus, use_batch_scheduling,
-};
-pub use message::{Ending, Message, ProbeCost, Status, Stream, Usage};
+pub use local::{LocalEngine, StartError};
+pub use message::{Ending, Message, Usage};
 
 use std::sync::Arc;
 use std::sync::mpsc::SyncSender;

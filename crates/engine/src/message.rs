@@ -1,14 +1,14 @@
 //! What an engine reports of a started run.
 
-use paceline_model::{Micros, NodeName, Sample, WorkerId};
-use std::fmt;
+use paceline_model::{ExitStatus, Micros, NodeName, Sample, Stream, WorkerId};
+use paceline_probe::Cost;
 
 /// Something that happened to a started run.
 #[derive(Debug)]
 pub enum Message {
     /// A command was started. Its first output may be told before.
     Started {
-        /// Whose.
+        /// The worker that the command is.
         worker: WorkerId,
         /// The instant before the system was asked to start it.
         at: Micros,
@@ -17,7 +17,7 @@ pub enum Message {
     },
     /// A command printed something.
     Output {
-        /// Whose.
+        /// The worker that printed.
         worker: WorkerId,
         /// On which stream.
         stream: Stream,
@@ -35,35 +35,26 @@ pub enum Message {
     },
     /// A command was stopped (Ctrl-Z) or went on.
     Suspended {
-        /// Whose.
+        /// The worker that was stopped.
         worker: WorkerId,
         /// True when it was stopped, false when it goes on.
         stopped: bool,
-        /// When.
+        /// When the kernel told it.
         at: Micros,
     },
     /// A command exited. Its output may still follow.
     Exited {
-        /// Whose.
+        /// The worker that exited.
         worker: WorkerId,
-        /// When.
+        /// When the kernel told it.
         at: Micros,
-        /// How.
-        status: Status,
+        /// By itself or by a signal.
+        status: ExitStatus,
         /// What the kernel accounts to it and to the children it waited for.
         usage: Usage,
     },
     /// All commands have exited and all output is delivered; nothing follows.
     Ended(Ending),
-}
-
-/// One of the two streams a command prints on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Stream {
-    /// Standard output.
-    Out,
-    /// Standard error.
-    Err,
 }
 
 /// What is known once all commands have exited.
@@ -72,34 +63,7 @@ pub struct Ending {
     /// Processes of the run that outlived its commands.
     pub leftovers: u32,
     /// What sampling cost, if it was possible at all.
-    pub probe: Option<ProbeCost>,
-}
-
-/// What sampling a run cost.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct ProbeCost {
-    /// CPU seconds of the sampling thread.
-    pub cpu_s: f64,
-    /// Samples taken.
-    pub samples: u64,
-}
-
-/// How a process exited.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Status {
-    /// By itself, with this code.
-    Exited(i32),
-    /// By this signal.
-    Signalled(i32),
-}
-
-impl fmt::Display for Status {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Exited(code) => write!(f, "exit code {code}"),
-            Self::Signalled(signal) => write!(f, "signal {signal}"),
-        }
-    }
+    pub probe: Option<Cost>,
 }
 
 /// The kernel's account of a process and the children it waited for (`wait4`).

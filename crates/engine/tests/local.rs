@@ -1,10 +1,9 @@
 //! The local engine against real processes.
 
 use paceline_engine::{
-    Command, Engine, Launch, Leftovers, LocalEngine, Message, RunClock, StartError, Status, Stdin,
-    Stream,
+    Command, Engine, Launch, Leftovers, LocalEngine, Message, RunClock, StartError, Stdin,
 };
-use paceline_model::{Measure, NodeName, RunId, Sample, WorkerId};
+use paceline_model::{ExitStatus, Measure, NodeName, RunId, Sample, Stream, WorkerId};
 use paceline_probe::{Interval, Roots};
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::time::Duration;
@@ -15,7 +14,7 @@ struct Told {
     out: Vec<u8>,
     err: Vec<u8>,
     samples: Vec<Sample>,
-    exits: Vec<(WorkerId, Status)>,
+    exits: Vec<(WorkerId, ExitStatus)>,
     user_s: f64,
     leftovers: u32,
     last_was_the_end: bool,
@@ -95,7 +94,7 @@ fn output_exit_code_and_a_last_sample_are_told() {
     .unwrap();
     assert_eq!(told.out, b"out\n");
     assert_eq!(told.err, b"err\n");
-    assert_eq!(told.exits, [(WorkerId(0), Status::Exited(7))]);
+    assert_eq!(told.exits, [(WorkerId(0), ExitStatus::Exited(7))]);
     assert!(
         !told.samples.is_empty(),
         "even the shortest run has a sample"
@@ -160,9 +159,9 @@ fn several_commands_end_together_and_keep_their_own_exit() {
     assert_eq!(
         exits,
         [
-            (WorkerId(0), Status::Exited(0)),
-            (WorkerId(1), Status::Exited(3)),
-            (WorkerId(2), Status::Signalled(9)),
+            (WorkerId(0), ExitStatus::Exited(0)),
+            (WorkerId(1), ExitStatus::Exited(3)),
+            (WorkerId(2), ExitStatus::Signalled(9)),
         ]
     );
 }
@@ -176,7 +175,7 @@ fn a_daemon_that_holds_the_output_open_does_not_hold_the_run() {
     ))
     .unwrap();
     assert_eq!(told.out, b"before\n");
-    assert_eq!(told.exits, [(WorkerId(0), Status::Exited(0))]);
+    assert_eq!(told.exits, [(WorkerId(0), ExitStatus::Exited(0))]);
 }
 
 #[test]
@@ -214,7 +213,7 @@ fn a_signal_reaches_the_whole_process_group() {
     assert!(ready);
     job.signal(15);
     let told = collect(&messages);
-    assert_eq!(told.exits, [(WorkerId(0), Status::Exited(42))]);
+    assert_eq!(told.exits, [(WorkerId(0), ExitStatus::Exited(42))]);
 }
 
 #[test]
@@ -236,6 +235,6 @@ fn a_killed_run_ends_even_if_it_ignores_every_signal() {
     job.kill();
     assert_eq!(
         collect(&messages).exits,
-        [(WorkerId(0), Status::Signalled(9))]
+        [(WorkerId(0), ExitStatus::Signalled(9))]
     );
 }

@@ -1,6 +1,7 @@
 //! What happened during a run.
 
 use crate::{Micros, WorkerId};
+use std::fmt;
 
 /// Something that happened at one instant of a run.
 #[derive(Debug, Clone, PartialEq)]
@@ -47,6 +48,157 @@ impl EventKind {
             Self::Metric => "metric",
             Self::Phase => "phase",
             Self::Notice => "notice",
+        }
+    }
+}
+
+impl Event {
+    /// What happened to a process of a worker.
+    #[must_use]
+    pub fn of_process(at: Micros, worker: WorkerId, what: Lifecycle) -> Self {
+        Self {
+            at,
+            worker: Some(worker),
+            kind: EventKind::Lifecycle,
+            step: None,
+            name: what.name().to_owned(),
+            value: None,
+            text: what.text(),
+        }
+    }
+
+    /// What happened to a process; nothing for events of another kind, and for
+    /// those of a version that knows more of a process's life.
+    #[must_use]
+    pub fn lifecycle(&self) -> Option<Lifecycle> {
+        (self.kind == EventKind::Lifecycle)
+            .then(|| Lifecycle::parse(&self.name, self.text.as_deref()))?
+    }
+}
+
+/// What happens to a process of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Lifecycle {
+    /// It was started.
+    Started {
+        /// Its number on its host.
+        pid: i32,
+    },
+    /// It was stopped (Ctrl-Z).
+    Stopped,
+    /// It goes on after a stop.
+    Continued,
+    /// It exited.
+    Exited(ExitStatus),
+}
+
+impl Lifecycle {
+    /// The name in a record.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Started { .. } => "start",
+            Self::Stopped => "stopped",
+            Self::Continued => "continued",
+            Self::Exited(_) => "exit",
+        }
+    }
+
+    /// The words in a record.
+    fn text(self) -> Option<String> {
+        match self {
+            Self::Started { pid } => Some(format!("{PROCESS}{pid}")),
+            Self::Exited(status) => Some(status.to_string()),
+            Self::Stopped | Self::Continued => None,
+        }
+    }
+
+    /// Reads what [`Self::name`] and [`Self::text`] wrote.
+    fn parse(name: &str, text: Option<&str>) -> Option<Self> {
+        match name {
+            "start" => {
+                let pid = text?.strip_prefix(PROCESS)?.parse().ok()?;
+                Some(Self::Started { pid })
+            }
+            "stopped" => Some(Self::Stopped),
+            "continued" => Some(Self::Continued),
+            "exit" => ExitStatus::parse(text?).map(Self::Exited),
+            _ => None,
+        }
+    }
+}
+
+const PROCESS: &str = "process ";
+const EXIT_CODE: &str = "exit code ";
+const SIGNAL: &str = "signal ";
+
+/// How a process exited.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ExitStatus {
+    /// By itself, with this code; 0 is success.
+    Exited(i32),
+    /// By this signal.
+    Signalled(i32),
+}
+
+impl ExitStatus {
+    fn parse(text: &str) -> Option<Self> {
+        let code = text.strip_prefix(EXIT_CODE).map(str::parse);
+        let signal = text.strip_prefix(SIGNAL).map(str::parse);
+        match (code, signal) {
+            (Some(code), _) => code.ok().map(Self::Exited),
+            (_, Some(signal)) => signal.ok().map(Self::Signalled),
+            (None, None) => None,
+        }
+    }
+}
+
+impl fmt::Display for ExitStatus {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Exited(code) => write!(f, "{EXIT_CODE}{code}"),
+            Self::Signalled(signal) => write!(f, "{SIGNAL}{signal}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_processs_life_reads_back_from_its_record() {
+        for what in [
+            Lifecycle::Started { pid: 4711 },
+            Lifecycle::Stopped,
+            Lifecycle::Continued,
+            Lifecycle::Exited(ExitStatus::Exited(0)),
+            Lifecycle::Exited(ExitStatus::Exited(-1)),
+            Lifecycle::Exited(ExitStatus::Signalled(9)),
+        ] {
+            let event = Event::of_process(Micros(1), WorkerId(2), what);
+            assert_eq!(event.lifecycle(), Some(what));
+        }
+    }
+
+    #[test]
+    fn what_this_version_does_not_know_is_no_part_of_a_life() {
+        let known = Event::of_process(Micros(1), WorkerId(0), Lifecycle::Stopped);
+        let with = |kind, name: &str, text: Option<&str>| Event {
+            kind,
+            name: name.to_owned(),
+            text: text.map(str::to_owned),
+            ..known.clone()
+        };
+        let life = EventKind::Lifecycle;
+        for event in [
+            with(EventKind::Metric, "stopped", None),
+            with(life, "frozen", None),
+            with(life, "exit", None),
+            with(life, "exit", Some("exit code zero")),
+            with(life, "start", Some("4711")),
+        ] {
+            assert_eq!(event.lifecycle(), None, "{event:?}");
         }
     }
 }

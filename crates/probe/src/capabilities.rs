@@ -1,8 +1,9 @@
 //! What this machine offers a probe, and how to get what is missing.
 
 use crate::cgroup::{Layout, Version};
-use crate::machine::Machine;
+use crate::machine::detect_machine;
 use crate::roots::Roots;
+use paceline_model::Machine;
 use rustix::fs::{Access, access};
 use std::fs;
 use std::path::Path;
@@ -46,7 +47,7 @@ impl Capabilities {
             frequency(roots),
         ];
         Self {
-            machine: Machine::detect(roots),
+            machine: detect_machine(roots),
             cgroups,
             offers,
         }

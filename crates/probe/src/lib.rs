@@ -6,7 +6,7 @@
 //! and levels as of now. Time is an argument. [`Sampler`] is the thin shell
 //! around it that owns a thread and the clock; [`Cadence`] decides when its
 //! ticks fall. [`cgroup`] makes a group for a run, [`Capabilities`] says what
-//! this machine offers, and [`Machine`] what it is.
+//! this machine offers, and [`detect_machine`] what it is.
 //!
 //! ```
 //! use paceline_model::{Measure, Micros};
@@ -41,7 +41,7 @@ mod target;
 
 pub use cadence::{Cadence, Interval, IntervalError};
 pub use capabilities::{Capabilities, Offer};
-pub use machine::Machine;
+pub use machine::detect_machine;
 pub use probe::{Cost, OpenProbeError, Probe};
 pub use roots::Roots;
 pub use sampler::{Sampler, SpawnSamplerError, StopSamplerError};

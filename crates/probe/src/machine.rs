@@ -2,48 +2,27 @@
 
 use crate::roots::Roots;
 use crate::scan::value_of;
+use paceline_model::{Machine, NodeName};
 use std::fs;
 
-/// A machine, as a run's manifest names it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Machine {
-    /// Its name.
-    pub hostname: String,
-    /// The kernel's release, such as `6.12.0-amd64`.
-    pub kernel: String,
-    /// The instruction set, such as `x86_64`.
-    pub architecture: String,
-    /// The processor's name, where the kernel tells.
-    pub cpu_model: Option<String>,
-    /// Logical cores that are online.
-    pub cores: usize,
-    /// Physical memory.
-    pub memory_bytes: Option<u64>,
-    /// A number that is new at every boot: two runs with the same one were on
-    /// the same machine, and it was not restarted between them.
-    pub boot_id: Option<String>,
-}
-
-impl Machine {
-    /// Looks at this machine.
-    #[must_use]
-    pub fn detect(roots: &Roots) -> Self {
-        let name = rustix::system::uname();
-        let read = |file: &str| {
-            fs::read(roots.proc.join(file))
-                .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
-                .unwrap_or_default()
-        };
-        let boot_id = read("sys/kernel/random/boot_id").trim().to_owned();
-        Self {
-            hostname: name.nodename().to_string_lossy().into_owned(),
-            kernel: name.release().to_string_lossy().into_owned(),
-            architecture: name.machine().to_string_lossy().into_owned(),
-            cpu_model: cpu_model(&read("cpuinfo")),
-            cores: online_cores(&read("stat")),
-            memory_bytes: value_of(read("meminfo").as_bytes(), b"MemTotal").map(|kib| kib * 1024),
-            boot_id: (!boot_id.is_empty()).then_some(boot_id),
-        }
+/// Looks at this machine.
+#[must_use]
+pub fn detect_machine(roots: &Roots) -> Machine {
+    let name = rustix::system::uname();
+    let read = |file: &str| {
+        fs::read(roots.proc.join(file))
+            .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+            .unwrap_or_default()
+    };
+    let cores = online_cores(&read("stat"));
+    Machine {
+        node: NodeName::from_host(&name.nodename().to_string_lossy()),
+        os: "Linux".to_owned(),
+        kernel: name.release().to_string_lossy().into_owned(),
+        architecture: name.machine().to_string_lossy().into_owned(),
+        cpu_model: cpu_model(&read("cpuinfo")),
+        cpus_count: u32::try_from(cores).unwrap_or(u32::MAX).max(1),
+        memory_bytes: value_of(read("meminfo").as_bytes(), b"MemTotal").map(|kib| kib * 1024),
     }
 }
 

@@ -688,7 +688,7 @@ fn runs_that_begin_and_end_at_the_same_time_do_not_lose_their_groups() {
 fn what_a_bare_machine_lacks_is_said_with_its_consequence() {
     let fake = Fake::new();
     let found = Capabilities::detect(&fake.roots());
-    assert_eq!(found.machine.cores, 2);
+    assert_eq!(found.machine.cpus_count, 2);
     assert_eq!(found.machine.memory_bytes, Some(1_024_000));
     let psi = &found.offers[0];
     assert!(

@@ -13,7 +13,7 @@ use crate::table::{
 };
 use crate::wal::{Codec, Cut, EventCodec, SampleCodec, WalReader};
 use indexmap::IndexMap;
-use paceline_model::{Micros, NodeName};
+use paceline_model::{Micros, NodeName, RunNotice};
 use std::path::Path;
 
 /// Closes the record in `dir`. The caller holds the lock and has stopped
@@ -87,16 +87,12 @@ pub(crate) fn nodes_in_live(dir: &Path) -> Result<Vec<NodeName>, ScanError> {
 
 /// Says to the user what a crash has cost.
 pub(crate) fn cut_notice(file: &Path, cut: Cut) -> Notice {
-    Notice {
-        name: "cut_log".to_owned(),
-        text: format!(
-            "the last {} bytes of {}, from byte {}, are an incomplete entry and were left out",
-            cut.bytes,
-            file.display(),
-            cut.offset
-        ),
-        advice: None,
-    }
+    let notice = RunNotice::CutLog {
+        file: file.display().to_string(),
+        bytes: cut.bytes,
+        offset: cut.offset,
+    };
+    notice.into()
 }
 
 /// The tables of one log, complete but without their names.

@@ -5,11 +5,11 @@
 
 use crate::WallTime;
 use crate::manifest::{
-    End, GitState, Limits, LogLimit, LogSummary, Machine, Manifest, Notice, Overhead, Start, Stream,
+    End, GitState, Limits, LogLimit, LogSummary, Manifest, Notice, Overhead, Start,
 };
 use indexmap::IndexMap;
 use paceline_files::sealed;
-use paceline_model::{Level, Micros, NodeName, Outcome, RunId, WorkerId};
+use paceline_model::{Level, Machine, Micros, NodeName, Outcome, RunId, Stream, WorkerId};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 

@@ -1,7 +1,6 @@
 //! Where everything is within a run's directory.
 
-use crate::manifest::Stream;
-use paceline_model::{NodeName, WorkerId};
+use paceline_model::{NodeName, Stream, WorkerId};
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
@@ -81,7 +80,7 @@ pub(crate) fn log_table(worker: WorkerId, stream: Stream) -> String {
 }
 
 pub(crate) fn log_name(worker: WorkerId, stream: Stream) -> String {
-    format!("{worker}.{}", stream.extension())
+    format!("{worker}.{}", stream.name())
 }
 
 /// The worker and stream of a file in `log/`.

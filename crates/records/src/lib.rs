@@ -63,8 +63,9 @@ pub use json::FieldError;
 pub use list::{ListRunsError, Listed, Summary, list};
 pub use log::{LogFile, LogWriter};
 pub use manifest::{
-    End, GitState, Limits, LogLimit, LogSummary, Machine, Manifest, Notice, Overhead, Start, Stream,
+    End, GitState, Limits, LogLimit, LogSummary, Manifest, Notice, Overhead, Start,
 };
+pub use paceline_model::{Machine, Stream};
 pub use run::{OpenRunError, ReadTableError, Run, Samples, SealRunError, State};
 pub use wal::{UnknownName, WalError};
 pub use wall_time::{ParseWallTimeError, WallTime};

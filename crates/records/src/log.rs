@@ -9,16 +9,17 @@ use crate::WriteRecordError;
 use crate::disk::At;
 use crate::json::FileJson;
 use crate::layout;
-use crate::manifest::{LogLimit, LogSummary, Stream};
+use crate::manifest::{LogLimit, LogSummary};
 use crate::run::ReadTableError;
 use crate::table::sum_of;
 use paceline_files::AppendFile;
-use paceline_model::WorkerId;
+use paceline_model::{Stream, WorkerId};
+use parking_lot::Mutex;
 use std::collections::{BTreeMap, VecDeque};
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 /// Takes one output stream of one worker. Clones write to the same stream.
 #[derive(Debug, Clone)]
@@ -68,9 +69,9 @@ impl LogWriter {
         self.lock().id == (worker, stream)
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, OpenLog> {
+    fn lock(&self) -> parking_lot::MutexGuard<'_, OpenLog> {
         // A panic between two writes leaves a log that is merely shorter.
-        self.log.lock().unwrap_or_else(PoisonError::into_inner)
+        self.log.lock()
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::WallTime;
 use indexmap::IndexMap;
-use paceline_model::{Level, Micros, NodeName, Outcome, RunId, WorkerId};
+use paceline_model::{Level, Machine, Micros, Outcome, RunId, RunNotice, Stream, WorkerId};
 use std::path::PathBuf;
 
 /// Everything a record says about its run, apart from samples, events and logs.
@@ -59,25 +59,6 @@ pub struct GitState {
     pub dirty: Option<bool>,
     /// A hash of the difference, so that two dirty runs can be told apart.
     pub diff_hash: Option<String>,
-}
-
-/// A machine that takes part in a run.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Machine {
-    /// Its name in the record.
-    pub node: NodeName,
-    /// The operating system, as it calls itself.
-    pub os: String,
-    /// The kernel's release.
-    pub kernel: String,
-    /// The instruction set, `x86_64`.
-    pub architecture: String,
-    /// The processor's name, where the system tells it.
-    pub cpu_model: Option<String>,
-    /// The logical CPUs that processes may use.
-    pub cpus_count: u32,
-    /// The memory of the machine.
-    pub memory_bytes: Option<u64>,
 }
 
 /// What the command was limited to; nothing means unlimited.
@@ -149,6 +130,18 @@ pub struct Notice {
     pub advice: Option<String>,
 }
 
+/// As it is written; a record of another version may hold notices that this one
+/// does not make.
+impl From<RunNotice> for Notice {
+    fn from(notice: RunNotice) -> Self {
+        Self {
+            name: notice.name().to_owned(),
+            text: notice.to_string(),
+            advice: notice.advice().map(str::to_owned),
+        }
+    }
+}
+
 /// What Paceline itself took during the run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Overhead {
@@ -156,26 +149,6 @@ pub struct Overhead {
     pub cpu_s: f64,
     /// The highest resident memory.
     pub mem_peak_bytes: Option<u64>,
-}
-
-/// The two output streams of a worker.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Stream {
-    /// Standard output.
-    Out,
-    /// Standard error.
-    Err,
-}
-
-impl Stream {
-    /// The file name's extension.
-    #[must_use]
-    pub const fn extension(self) -> &'static str {
-        match self {
-            Self::Out => "out",
-            Self::Err => "err",
-        }
-    }
 }
 
 /// One log and how much of it was kept.

@@ -3,9 +3,10 @@
 //! What was written survives the end of the process without it; this is for the
 //! machine's. The measuring thread never waits for a disk.
 
+use parking_lot::{Condvar, Mutex, MutexGuard};
 use std::io;
 use std::path::PathBuf;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -69,17 +70,14 @@ impl Drop for Syncer {
 
 impl Shared {
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     fn run(&self) {
         let mut state = self.lock();
         loop {
-            state = self
-                .stop
-                .wait_timeout_while(state, EVERY, |state| !state.stopped)
-                .unwrap_or_else(PoisonError::into_inner)
-                .0;
+            self.stop
+                .wait_while_for(&mut state, |state| !state.stopped, EVERY);
             if state.stopped {
                 return;
             }

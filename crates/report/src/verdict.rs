@@ -3,7 +3,7 @@
 use crate::number::{bytes, duration, percent, rate, significant};
 use crate::text::{Style, printable, truncate};
 use paceline_diagnose::{Amount, Cause, Diagnosis, Held, Holder, Phase, Resource};
-use paceline_model::NodeName;
+use paceline_model::{NodeName, Verdict};
 use paceline_records::{Manifest, State};
 use std::path::Path;
 
@@ -94,7 +94,10 @@ fn headline(run: &Run<'_>, style: Style) -> String {
         (None, _) => "runs".to_owned(),
         (Some(end), _) => {
             let outcome = end.outcome.to_string();
-            let preposition = if outcome == "done" { "in" } else { "after" };
+            let preposition = match end.outcome.verdict() {
+                Verdict::Done => "in",
+                Verdict::Failed | Verdict::Unfinished => "after",
+            };
             format!(
                 "{outcome} {preposition} {}",
                 duration(end.duration.as_secs())

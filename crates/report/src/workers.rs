@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::number::{bytes, count, duration, percent, significant};
 use crate::text::{Column, Style, Table};
-use paceline_model::{Event, EventKind, WorkerId};
+use paceline_model::{Event, EventKind, WorkerId, WorkerMetric, waited_for_of};
 
 /// What one worker reported last, in totals since the start of the run.
 ///
@@ -65,41 +65,35 @@ impl Worker {
             .map(|(other, _)| *other)
     }
 
-    /// The field that a metric is the report of.
-    fn field(&mut self, metric: &str) -> Option<&mut Option<f64>> {
+    /// Where a metric is kept, if it is: the rest is derived, or told elsewhere.
+    fn field(&mut self, metric: WorkerMetric) -> Option<&mut Option<f64>> {
         Some(match metric {
-            "iterations" => &mut self.iterations,
-            "computing_s" => &mut self.computing_s,
-            "waiting_s" => &mut self.waiting_s,
-            "sending_s" => &mut self.sending_s,
-            "receiving_s" => &mut self.receiving_s,
-            "sent_bytes" => &mut self.sent_bytes,
-            "staleness_mean" => &mut self.staleness_mean,
-            "staleness_max" => &mut self.staleness_max,
-            "dropped" => &mut self.dropped,
-            "restarts" => &mut self.restarts,
-            _ => return None,
+            WorkerMetric::Iterations => &mut self.iterations,
+            WorkerMetric::Computing => &mut self.computing_s,
+            WorkerMetric::Waiting => &mut self.waiting_s,
+            WorkerMetric::Sending => &mut self.sending_s,
+            WorkerMetric::Receiving => &mut self.receiving_s,
+            WorkerMetric::SentBytes => &mut self.sent_bytes,
+            WorkerMetric::StalenessMean => &mut self.staleness_mean,
+            WorkerMetric::StalenessMax => &mut self.staleness_max,
+            WorkerMetric::Dropped => &mut self.dropped,
+            WorkerMetric::Restarts => &mut self.restarts,
+            WorkerMetric::Rows | WorkerMetric::WaitShare | WorkerMetric::ReceivedBytes => {
+                return None;
+            }
         })
     }
 }
 
-/// Of whose waiting a metric speaks, as `waited_for_worker1_s`.
-fn waited_for(metric: &str) -> Option<WorkerId> {
-    let worker = metric
-        .strip_prefix("waited_for_worker")?
-        .strip_suffix("_s")?;
-    worker.parse().ok().map(WorkerId)
-}
-
-/// Other things that the built-in trainer reports of each worker.
-const ACCOUNTS: [&str; 4] = ["elapsed_s", "rows", "wait_share", "received_bytes"];
+/// What else is reported of every evaluation without being about the training.
+const ELAPSED: &str = "elapsed_s";
 
 /// Whether a metric tells how a worker spends its time rather than how the
 /// training goes.
 pub(crate) fn is_account(metric: &str) -> bool {
-    ACCOUNTS.contains(&metric)
-        || waited_for(metric).is_some()
-        || Worker::default().field(metric).is_some()
+    metric == ELAPSED
+        || waited_for_of(metric).is_some()
+        || WorkerMetric::from_name(metric).is_some()
 }
 
 /// The workers that reported how they spent their time, by number.
@@ -116,9 +110,11 @@ pub fn workers(events: &[Event]) -> Vec<Worker> {
         let worker = found.entry(id).or_default();
         worker.worker = id;
         // The last report of each name counts.
-        if let Some(other) = waited_for(&event.name) {
+        if let Some(other) = waited_for_of(&event.name) {
             worker.waited_for_s.insert(other, value);
-        } else if let Some(field) = worker.field(&event.name) {
+        } else if let Some(metric) = WorkerMetric::from_name(&event.name)
+            && let Some(field) = worker.field(metric)
+        {
             *field = Some(value);
         }
     }

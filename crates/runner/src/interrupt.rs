@@ -1,8 +1,9 @@
 //! The user's wish to stop.
 
 use paceline_engine::Job;
+use parking_lot::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
 /// Signals that mean "stop, and close the record".
 const SIGHUP: i32 = 1;
@@ -33,7 +34,7 @@ impl Interrupt {
             true => self.stops.fetch_add(1, Ordering::SeqCst),
             false => 0,
         };
-        let jobs = self.jobs.lock().unwrap_or_else(PoisonError::into_inner);
+        let jobs = self.jobs.lock();
         for job in jobs.iter().filter_map(Weak::upgrade) {
             if before > 0 {
                 job.kill()
@@ -51,7 +52,7 @@ impl Interrupt {
 
     /// From now on `job` gets the signals, as long as it is there.
     pub(crate) fn watch(&self, job: &Arc<dyn Job>) {
-        let mut jobs = self.jobs.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut jobs = self.jobs.lock();
         jobs.retain(|job| job.strong_count() > 0);
         jobs.push(Arc::downgrade(job));
     }

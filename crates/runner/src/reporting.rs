@@ -3,8 +3,7 @@
 use crate::reports::{Lines, MetricPattern, Report, ReportKind, parse_line};
 use crate::tail::Tail;
 use indexmap::IndexMap;
-use paceline_model::{Event, EventKind, Micros, WorkerId};
-use paceline_records::{Notice, Stream};
+use paceline_model::{Event, EventKind, Micros, RunNotice, Stream, WorkerId};
 use std::io;
 use std::path::Path;
 
@@ -109,7 +108,7 @@ impl Reporting {
             .collect()
     }
 
-    pub(crate) fn notices(&self) -> Vec<Notice> {
+    pub(crate) fn notices(&self) -> Vec<RunNotice> {
         let mut notices = Vec::new();
         let long: u64 = self
             .streams
@@ -117,30 +116,20 @@ impl Reporting {
             .map(|(_, _, lines)| lines.dropped())
             .sum();
         if long > 0 {
-            notices.push(Notice {
-                name: "long_lines".to_owned(),
-                text: format!(
-                    "{long} lines longer than {} bytes were not searched for metrics",
-                    Lines::LONGEST
-                ),
-                advice: None,
+            notices.push(RunNotice::LongLines {
+                count: long,
+                longest: Lines::LONGEST,
             });
         }
         if self.refused_names > 0 {
-            notices.push(Notice {
-                name: "too_many_metrics".to_owned(),
-                text: format!(
-                    "{} values beyond the first {MOST_NAMES} metric names were left out",
-                    self.refused_names
-                ),
-                advice: Some("report few names and many steps".to_owned()),
+            notices.push(RunNotice::TooManyMetrics {
+                left_out: self.refused_names,
+                most: MOST_NAMES,
             });
         }
         if let Some(error) = &self.file_failed {
-            notices.push(Notice {
-                name: "reports_unreadable".to_owned(),
-                text: format!("the file of reports could not be read to its end: {error}"),
-                advice: None,
+            notices.push(RunNotice::ReportsUnreadable {
+                error: error.to_string(),
             });
         }
         notices

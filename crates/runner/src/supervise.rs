@@ -5,9 +5,11 @@ use crate::reporting::Reporting;
 use crate::reports::MetricPattern;
 use indexmap::IndexMap;
 use paceline_diagnose::Tally;
-use paceline_engine::{Engine, Job, Launch, Message, RunClock, StartError, Status, Usage};
-use paceline_model::{Event, EventKind, Micros, NodeName, Outcome, Sample, WorkerId};
-use paceline_records::{End, Manifest, Notice, Overhead, RunWriter, Stream, WriteRecordError};
+use paceline_engine::{Engine, Job, Launch, Message, RunClock, StartError, Usage};
+use paceline_model::{
+    Event, ExitStatus, Lifecycle, Micros, NodeName, Outcome, RunNotice, Sample, Stream, WorkerId,
+};
+use paceline_records::{End, Manifest, Overhead, RunWriter, WriteRecordError};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
@@ -77,20 +79,20 @@ pub struct Results {
     /// Its responses.
     pub responses: IndexMap<String, f64>,
     /// What the user should know of it.
-    pub notices: Vec<Notice>,
+    pub notices: Vec<RunNotice>,
 }
 
 /// The exit of one command.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Exit {
-    /// Whose.
+    /// The worker that the command was.
     pub worker: WorkerId,
     /// When it was started.
     pub started: Micros,
     /// When it exited.
     pub at: Micros,
-    /// How.
-    pub status: Status,
+    /// By itself or by a signal.
+    pub status: ExitStatus,
     /// What the kernel accounts to it.
     pub usage: Usage,
 }
@@ -258,7 +260,7 @@ impl Recording<'_> {
         match message {
             Message::Started { worker, at, pid } => {
                 self.started.push((worker, at));
-                self.lifecycle(at, Some(worker), "start", Some(format!("process {pid}")))
+                self.lifecycle(at, worker, Lifecycle::Started { pid })
             }
             Message::Output {
                 worker,
@@ -266,10 +268,6 @@ impl Recording<'_> {
                 at,
                 bytes,
             } => {
-                let stream = match stream {
-                    paceline_engine::Stream::Out => Stream::Out,
-                    paceline_engine::Stream::Err => Stream::Err,
-                };
                 self.writer.log(worker, stream)?.append(&bytes)?;
                 let observer = &mut *self.observer;
                 let events = self.reporting.output(worker, stream, at, &bytes, |line| {
@@ -292,8 +290,11 @@ impl Recording<'_> {
                 at,
             } => {
                 self.suspensions += u32::from(stopped);
-                let name = if stopped { "stopped" } else { "continued" };
-                self.lifecycle(at, Some(worker), name, None)
+                let what = match stopped {
+                    true => Lifecycle::Stopped,
+                    false => Lifecycle::Continued,
+                };
+                self.lifecycle(at, worker, what)
             }
             Message::Exited {
                 worker,
@@ -310,7 +311,7 @@ impl Recording<'_> {
                     status,
                     usage,
                 });
-                self.lifecycle(at, Some(worker), "exit", Some(status.to_string()))
+                self.lifecycle(at, worker, Lifecycle::Exited(status))
             }
             Message::Ended(_) => unreachable!("the caller takes the end itself"),
         }
@@ -333,21 +334,10 @@ impl Recording<'_> {
     fn lifecycle(
         &mut self,
         at: Micros,
-        worker: Option<WorkerId>,
-        name: &str,
-        text: Option<String>,
+        worker: WorkerId,
+        what: Lifecycle,
     ) -> Result<(), ExecuteError> {
-        let kind = EventKind::Lifecycle;
-        let name = name.to_owned();
-        self.events(&[Event {
-            at,
-            worker,
-            kind,
-            step: None,
-            name,
-            value: None,
-            text,
-        }])
+        self.events(&[Event::of_process(at, worker, what)])
     }
 
     fn close(
@@ -377,13 +367,13 @@ impl Recording<'_> {
         let duration = ended.since(began);
         let outcome = match worst(&self.exits) {
             // A command that finished its work before the signal is done all the same.
-            Status::Exited(0) => Outcome::Exited(0),
+            ExitStatus::Exited(0) => Outcome::Exited(0),
             _ if timed_out => Outcome::TimedOut,
             _ if cancelled => Outcome::Cancelled,
             // The terminal sends Ctrl-C to the command, not to us.
-            Status::Signalled(SIGINT | SIGQUIT) => Outcome::Cancelled,
-            Status::Exited(code) => Outcome::Exited(code),
-            Status::Signalled(signal) => Outcome::Signalled(signal),
+            ExitStatus::Signalled(SIGINT | SIGQUIT) => Outcome::Cancelled,
+            ExitStatus::Exited(code) => Outcome::Exited(code),
+            ExitStatus::Signalled(signal) => Outcome::Signalled(signal),
         };
         let Results {
             responses,
@@ -398,7 +388,7 @@ impl Recording<'_> {
         notices.extend(self.notices(ending));
         let mut end = End::new(outcome, duration);
         end.responses = responses;
-        end.notices = notices;
+        end.notices = notices.into_iter().map(Into::into).collect();
         end.overhead = ending.probe.map(|cost| Overhead {
             cpu_s: cost.cpu_s,
             mem_peak_bytes: None,
@@ -411,42 +401,29 @@ impl Recording<'_> {
         })
     }
 
-    fn notices(&self, ending: &paceline_engine::Ending) -> Vec<Notice> {
+    fn notices(&self, ending: &paceline_engine::Ending) -> Vec<RunNotice> {
         let mut notices = self.reporting.notices();
         if ending.leftovers > 0 {
-            notices.push(Notice {
-                name: "leftover_processes".to_owned(),
-                text: format!("{} processes outlived the command", ending.leftovers),
-                advice: Some(
-                    "what they do after the command's exit is not in this record".to_owned(),
-                ),
+            notices.push(RunNotice::LeftoverProcesses {
+                count: ending.leftovers,
             });
         }
         if self.suspensions > 0 {
-            notices.push(Notice {
-                name: "suspended".to_owned(),
-                text: format!(
-                    "the command was stopped {} times while it ran",
-                    self.suspensions
-                ),
-                advice: Some("its duration includes the time it was stopped".to_owned()),
+            notices.push(RunNotice::Suspended {
+                times: self.suspensions,
             });
         }
         if ending.probe.is_none() {
-            notices.push(Notice {
-                name: "not_sampled".to_owned(),
-                text: "the machine could not be sampled".to_owned(),
-                advice: Some("`paceline doctor` says what is missing".to_owned()),
-            });
+            notices.push(RunNotice::NotSampled);
         }
         notices
     }
 }
 
 /// The exit that decides the run's outcome: the first that is not a success.
-fn worst(exits: &[Exit]) -> Status {
+fn worst(exits: &[Exit]) -> ExitStatus {
     let mut statuses = exits.iter().map(|exit| exit.status);
     statuses
-        .find(|&status| status != Status::Exited(0))
-        .unwrap_or(Status::Exited(0))
+        .find(|&status| status != ExitStatus::Exited(0))
+        .unwrap_or(ExitStatus::Exited(0))
 }

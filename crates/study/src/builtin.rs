@@ -180,64 +180,6 @@ impl LevelRule {
     }
 }
 
-/// A value that Paceline measures for every run and that responses may use.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct RunValue {
-    /// The name in an expression and in the study's table, unit last.
-    pub name: &'static str,
-    /// One line for a person.
-    pub describe: &'static str,
-}
-
-impl RunValue {
-    /// Every value, in the order of the study's table.
-    pub const ALL: &'static [Self] = &[
-        value(
-            "duration_s",
-            "time from the start of the command to its end",
-        ),
-        value(
-            "cpu_mean_cores",
-            "CPU time of the run divided by its duration",
-        ),
-        value(
-            "cpu_peak_cores",
-            "highest CPU use of the run within one sample",
-        ),
-        value("cpu_user_s", "CPU time of the run in user mode"),
-        value("cpu_system_s", "CPU time of the run in the kernel"),
-        value("mem_mean_bytes", "mean resident memory of the run"),
-        value("mem_peak_bytes", "highest memory of the run"),
-        value(
-            "disk_read_bytes",
-            "bytes the run caused to be read from disks",
-        ),
-        value(
-            "disk_write_bytes",
-            "bytes the run caused to be written to disks",
-        ),
-        value("net_rx_bytes", "bytes the node received during the run"),
-        value("net_tx_bytes", "bytes the node sent during the run"),
-        value(
-            "iowait_s",
-            "idle CPU time of the node while a disk request was outstanding",
-        ),
-        value(
-            "steal_s",
-            "CPU time the hypervisor took from the node during the run",
-        ),
-        value("psi_cpu_s", "time in which some task waited for a CPU"),
-        value("psi_memory_s", "time in which some task waited for memory"),
-        value("psi_io_s", "time in which some task waited for a disk"),
-    ];
-
-    /// Finds a value by its name.
-    #[must_use]
-    pub fn from_name(name: &str) -> Option<&'static Self> {
-        Self::ALL.iter().find(|value| value.name == name)
-    }
-}
-
 /// What the built-in trainer reports of a training, and many a command too: no
 /// slip of the pen for one of Paceline's own values.
 pub(crate) const USUAL_METRICS: &[&str] = &[
@@ -254,7 +196,3 @@ pub(crate) const USUAL_METRICS: &[&str] = &[
     "reached",
     "diverged",
 ];
-
-const fn value(name: &'static str, describe: &'static str) -> RunValue {
-    RunValue { name, describe }
-}

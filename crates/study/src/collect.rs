@@ -115,7 +115,7 @@ impl<'a> ResponseCollector<'a> {
     /// The value of every response, in the order of [`Study::responses`].
     ///
     /// `levels` are those of the run, in the order of [`Study::factors`];
-    /// `run_value` gives what Paceline measured ([`RunValue`](crate::RunValue))
+    /// `run_value` gives what Paceline measured ([`RunValue`](paceline_model::RunValue))
     /// or nothing. A response that has no value says why.
     pub fn finish(
         &self,

@@ -81,7 +81,7 @@ mod template;
 mod usage;
 mod words;
 
-pub use builtin::{BuiltInFactor, FactorOwner, LevelRule, RunValue};
+pub use builtin::{BuiltInFactor, FactorOwner, LevelRule};
 pub use canonical::Fingerprint;
 pub use collect::ResponseCollector;
 pub use command::{CommandError, CommandLine, RunFacts, TRAINER};

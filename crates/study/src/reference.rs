@@ -1,12 +1,13 @@
 //! The reference page, from the same table as the schema.
 
-use crate::builtin::{BuiltInFactor, FactorOwner, RunValue};
+use crate::builtin::{BuiltInFactor, FactorOwner};
 use crate::expression::Function;
 use crate::keys::{
     COMMAND_JOB, DESIGN, ENGINE, FACTOR, Key, POLICY, RESPONSE, SECTIONS, SectionKeys, Shape, TOP,
     TRAIN_JOB,
 };
 use crate::words::Word as _;
+use paceline_model::RunValue;
 use std::fmt::Write as _;
 
 /// The reference of `study.toml` in Markdown.
@@ -166,7 +167,7 @@ fn functions() -> String {
 fn run_values() -> String {
     let rows = RunValue::ALL
         .iter()
-        .map(|value| format!("| `{}` | {} |\n", value.name, value.describe));
+        .map(|value| format!("| `{}` | {} |\n", value.name(), value.describe()));
     format!(
         "| Value | Meaning |\n|---|---|\n{}",
         rows.collect::<String>()

@@ -1,6 +1,5 @@
 //! `[responses]`: what is measured.
 
-use crate::builtin::RunValue;
 use crate::document::{Entry, Value};
 use crate::expression::Expression;
 use crate::factor::check_name;
@@ -8,6 +7,7 @@ use crate::keys::RESPONSE;
 use crate::problem::{Place, Problem};
 use crate::section::{Section, expression, wrong};
 use crate::words::words;
+use paceline_model::RunValue;
 use regex::Regex;
 use std::collections::BTreeMap;
 

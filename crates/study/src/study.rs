@@ -1,6 +1,6 @@
 //! The checked study.
 
-use crate::builtin::{BuiltInFactor, RunValue, USUAL_METRICS};
+use crate::builtin::{BuiltInFactor, USUAL_METRICS};
 use crate::design::DesignSettings;
 use crate::design_check;
 use crate::document::{Entry, Value};
@@ -16,8 +16,8 @@ use crate::response::{ReadResponse, Response, ResponseSource, evaluation_order};
 use crate::section::{Section, level, table, unknown_key};
 use crate::usage::{check_placeholders, check_uses, variable};
 use crate::words::Word as _;
-use paceline_model::Level;
 use paceline_model::spelling::{nearest, suggestion};
+use paceline_model::{Level, RunValue};
 use std::collections::BTreeMap;
 
 /// What this build of Paceline can do: a study may ask for more.
@@ -518,7 +518,7 @@ fn check_inputs(
         }
         let known = RunValue::ALL
             .iter()
-            .map(|value| value.name)
+            .map(|value| value.name())
             .chain(responses.iter().copied().filter(|other| *other != own))
             .chain(names.all());
         if let Some(near) = nearest(name, known) {

@@ -15,20 +15,20 @@ mod log;
 mod state;
 mod surface;
 
-pub use log::Stream;
 pub use state::Title;
 
 use draw::{Palette, draw};
 use input::{Action, action};
 use paceline_engine::RunClock;
-use paceline_model::{Event, NodeName, Sample};
+use paceline_model::{Event, NodeName, Sample, Stream};
 use paceline_runner::{Interrupt, Observer};
+use parking_lot::{Mutex, MutexGuard};
 use ratatui::crossterm::event;
 use signal_hook::consts::signal::{SIGCONT, SIGINT, SIGTSTP};
 use state::State;
 use std::io::{self, Write};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 use surface::Surface;
@@ -117,7 +117,7 @@ impl Observer for View {
 
 impl Shared {
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     fn change(&self, change: impl FnOnce(&mut State)) {
@@ -214,7 +214,7 @@ impl Screen {
             Action::Suspend => {
                 self.interrupt.deliver(SIGTSTP);
                 self.surface.give_back();
-                paceline_engine::stop_own_job();
+                paceline_engine::host::stop_own_job();
                 // Here the shell has continued us.
                 self.surface.take()?;
                 self.interrupt.deliver(SIGCONT);

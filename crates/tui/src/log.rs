@@ -1,6 +1,7 @@
 //! The last lines a command printed, as plain text.
 
 use super::escapes::Escapes;
+use paceline_model::Stream;
 use paceline_report::text::printable;
 use std::collections::VecDeque;
 
@@ -8,15 +9,6 @@ use std::collections::VecDeque;
 const MOST_LINES: usize = 500;
 /// A line is cut here: no terminal shows more of it.
 const MOST_BYTES: usize = 4096;
-
-/// One of the two streams a command prints on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Stream {
-    /// Standard output.
-    Out,
-    /// Standard error.
-    Err,
-}
 
 /// A line, as it was printed and where.
 #[derive(Debug, Clone, Copy)]

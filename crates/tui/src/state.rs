@@ -3,10 +3,11 @@
 
 use super::history::History;
 use super::input::Action;
-use super::log::{Log, Stream};
+use super::log::Log;
 use indexmap::IndexMap;
 use paceline_model::{
-    Event, EventKind, Measure, Micros, PartKind, PartMeasure, PartReading, Sample,
+    Event, EventKind, ExitStatus, Lifecycle, Measure, Micros, PartKind, PartMeasure, PartReading,
+    Sample, Stream,
 };
 
 /// A job that reports more names than this is not shown all of them.
@@ -48,7 +49,7 @@ pub(super) enum Progress {
     /// The user asked for its end.
     Ending,
     /// It has exited: how.
-    Ended(String),
+    Ended(ExitStatus),
 }
 
 /// The recent past of each resource. Rates are per second.
@@ -133,15 +134,13 @@ impl State {
                 metric.step = event.step;
                 metric.history.push(Some(value));
             }
-            (EventKind::Lifecycle, _) => match event.name.as_str() {
-                "stopped" => self.progress = Progress::Stopped,
-                "continued" if self.progress == Progress::Stopped => {
+            (EventKind::Lifecycle, _) => match event.lifecycle() {
+                Some(Lifecycle::Stopped) => self.progress = Progress::Stopped,
+                Some(Lifecycle::Continued) if self.progress == Progress::Stopped => {
                     self.progress = Progress::Running;
                 }
-                "exit" => {
-                    self.progress = Progress::Ended(event.text.clone().unwrap_or_default());
-                }
-                _ => {}
+                Some(Lifecycle::Exited(status)) => self.progress = Progress::Ended(status),
+                Some(Lifecycle::Started { .. } | Lifecycle::Continued) | None => {}
             },
             _ => {}
         }

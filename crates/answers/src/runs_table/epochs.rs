@@ -8,9 +8,10 @@ use paceline_advise::curve::{
 };
 use paceline_advise::predict::{Role, Roles};
 use paceline_diagnose::Tally;
+use paceline_model::RunValue;
 use paceline_model::{Event, EventKind, Level};
 use paceline_records::Run;
-use paceline_study::{Absent, ResponseCollector, RunValue, Study};
+use paceline_study::{Absent, ResponseCollector, Study};
 
 /// The metric that says which epoch a line is about.
 const EPOCH: &str = "epoch";
@@ -294,12 +295,12 @@ impl<'a> Measured<'a> {
     }
 
     fn value(&self, name: &str, until_s: f64) -> Option<f64> {
-        RunValue::from_name(name)?;
+        let value = RunValue::from_name(name)?;
         let tallies = self.tallies.get_or_init(|| self.read());
         let until = tallies.partition_point(|(at, _)| *at <= until_s);
         // A run of less than a sample is told by its first.
         let (_, tally) = tallies.get(until.saturating_sub(1))?;
-        tally.value(name)
+        tally.value(value, None)
     }
 
     /// What each sample makes of all before it; nothing if they cannot be read.

@@ -4,9 +4,9 @@
 use crate::failure::Failure;
 use anyhow::anyhow;
 use paceline_advise::pick::Limit;
-use paceline_model::Level;
 use paceline_model::quantity::{self, Dimension};
-use paceline_study::{Factor, RunValue, Study};
+use paceline_model::{Level, RunValue};
+use paceline_study::{Factor, Study};
 use serde_json::{Value, json};
 
 /// Which way is better.
@@ -188,7 +188,7 @@ fn position(study: &Study, option: &str, name: &str) -> Result<usize, Failure> {
 
 fn check_response(study: &Study, option: &str, name: &str) -> Result<(), Failure> {
     let own = study.responses().iter().map(|own| own.name.as_str());
-    let measured = RunValue::ALL.iter().map(|value| value.name);
+    let measured = RunValue::ALL.iter().map(|value| value.name());
     if own.clone().chain(measured).any(|known| known == name) {
         return Ok(());
     }

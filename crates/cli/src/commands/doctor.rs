@@ -33,8 +33,8 @@ fn describe(found: &Capabilities, page: &Page) -> String {
         .map_or("unknown".to_owned(), |b| number::bytes(b as f64));
     let mut text = format!(
         "{}: {} cpus ({}), {memory} memory, Linux {} {}\n\n",
-        machine.hostname,
-        machine.cores,
+        machine.node,
+        machine.cpus_count,
         machine.cpu_model.as_deref().unwrap_or("unknown model"),
         machine.kernel,
         machine.architecture,
@@ -79,11 +79,11 @@ fn as_json(found: &Capabilities) -> serde_json::Value {
         .collect();
     json!({
         "machine": {
-            "hostname": machine.hostname,
+            "hostname": machine.node.as_str(),
             "kernel": machine.kernel,
             "architecture": machine.architecture,
             "cpu_model": machine.cpu_model,
-            "cpus_count": machine.cores,
+            "cpus_count": machine.cpus_count,
             "memory_bytes": machine.memory_bytes,
         },
         "offers": offers,

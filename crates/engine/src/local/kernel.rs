@@ -7,7 +7,8 @@
 
 #![expect(unsafe_code, reason = "see the safety comment at each block")]
 
-use crate::message::{Status, Usage};
+use crate::message::Usage;
+use paceline_model::ExitStatus;
 use paceline_probe::cgroup::Entry;
 use rustix::process::{Pid, Signal};
 use std::io;
@@ -63,7 +64,7 @@ impl BeforeExec {
 /// Takes the exit status and the account of an exited child off the kernel.
 ///
 /// Blocks until the child has exited.
-pub(super) fn reap(pid: Pid) -> io::Result<(Status, Usage)> {
+pub(super) fn reap(pid: Pid) -> io::Result<(ExitStatus, Usage)> {
     let mut status = 0;
     let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
     loop {
@@ -88,9 +89,9 @@ pub(super) fn reap(pid: Pid) -> io::Result<(Status, Usage)> {
     let usage = unsafe { usage.assume_init() };
     let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 / 1e6;
     let status = if libc::WIFSIGNALED(status) {
-        Status::Signalled(libc::WTERMSIG(status))
+        ExitStatus::Signalled(libc::WTERMSIG(status))
     } else {
-        Status::Exited(libc::WEXITSTATUS(status))
+        ExitStatus::Exited(libc::WEXITSTATUS(status))
     };
     let usage = Usage {
         cpu_user_s: seconds(usage.ru_utime),

@@ -5,9 +5,9 @@
 //! from the thread that waits for that command, so commands are registered.
 
 use super::kernel;
+use parking_lot::{Mutex, MutexGuard};
 use rustix::process::{Pid, WaitOptions, waitpid};
 use std::collections::BTreeSet;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 static COMMANDS: Mutex<BTreeSet<i32>> = Mutex::new(BTreeSet::new());
 
@@ -18,7 +18,7 @@ pub(super) struct Registry(MutexGuard<'static, BTreeSet<i32>>);
 impl Registry {
     pub(super) fn lock() -> Self {
         // The set is valid after every operation, so a panic elsewhere does no harm.
-        Self(COMMANDS.lock().unwrap_or_else(PoisonError::into_inner))
+        Self(COMMANDS.lock())
     }
 
     pub(super) fn add(&mut self, command: Pid) {

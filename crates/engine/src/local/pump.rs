@@ -2,8 +2,8 @@
 
 use crate::clock::RunClock;
 use crate::launch::Tee;
-use crate::message::{Message, Stream};
-use paceline_model::WorkerId;
+use crate::message::Message;
+use paceline_model::{Stream, WorkerId};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::io::Errno;

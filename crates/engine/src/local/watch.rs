@@ -11,14 +11,16 @@ use super::terminal::Lent;
 use super::{LocalEngine, StartError, kernel, orphans};
 use crate::clock::RunClock;
 use crate::launch::{Command, Launch, Leftovers, Stdin};
-use crate::message::{Ending, Message, ProbeCost, Stream};
-use paceline_model::{Micros, NodeName, WorkerId};
+use crate::message::{Ending, Message};
+use paceline_model::{Micros, NodeName, Stream, WorkerId};
+use paceline_probe::Cost;
 use paceline_probe::cgroup::RunGroup;
 use paceline_probe::{Counted, Interval, Probe, Processes, Sampler, Target};
+use parking_lot::{Mutex, MutexGuard};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 use std::io;
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The commands of one run, as long as somebody may want to signal them.
 pub(super) struct Gang {
@@ -170,11 +172,11 @@ impl Gang {
     }
 
     fn running(&self) -> MutexGuard<'_, Vec<Pid>> {
-        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+        self.running.lock()
     }
 
     fn group(&self) -> MutexGuard<'_, Option<RunGroup>> {
-        self.group.lock().unwrap_or_else(PoisonError::into_inner)
+        self.group.lock()
     }
 }
 
@@ -326,12 +328,8 @@ impl Conductor {
         });
     }
 
-    fn stop_sampling(&mut self) -> Option<ProbeCost> {
-        let cost = self.sampler.take()?.stop().ok()?;
-        Some(ProbeCost {
-            cpu_s: cost.cpu_s,
-            samples: cost.samples,
-        })
+    fn stop_sampling(&mut self) -> Option<Cost> {
+        self.sampler.take()?.stop().ok()
     }
 
     /// Counts the processes that are still there, and ends them if asked to.

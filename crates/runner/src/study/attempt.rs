@@ -7,14 +7,15 @@ use indexmap::IndexMap;
 use paceline_diagnose::{Node, Tally, unusual};
 use paceline_engine::{Command, Engine, Launch, Leftovers, RunClock, Stdin};
 use paceline_model::{
-    Event, EventKind, Level, NodeName, Outcome, RunId, Sample, Verdict, WorkerId,
+    Event, EventKind, Level, NodeName, Outcome, RunId, RunNotice, RunValue, Sample, Verdict,
+    WorkerId,
 };
 use paceline_probe::cgroup::CpuSet;
 use paceline_records::study::{Noise, RunResult};
 use paceline_records::{
-    CreateRunError, End, Limits, LogLimit, Manifest, Notice, Run, RunWriter, Start, WallTime,
+    CreateRunError, End, Limits, LogLimit, Manifest, Run, RunWriter, Start, WallTime,
 };
-use paceline_study::{ResponseCollector, RunFacts, RunValue, Share, Study};
+use paceline_study::{ResponseCollector, RunFacts, Share, Study};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
@@ -282,10 +283,8 @@ impl Observer for Listener<'_> {
         self.result = Some(result);
         let notices = match self.parallel {
             0 | 1 => Vec::new(),
-            n => vec![Notice {
-                name: "side_by_side".to_owned(),
-                text: format!("up to {n} runs were executed side by side"),
-                advice: Some("they share memory, disks and caches: timings interfere".to_owned()),
+            runs => vec![RunNotice::SideBySide {
+                runs: u32::try_from(runs).unwrap_or(u32::MAX),
             }],
         };
         Results { responses, notices }
@@ -302,10 +301,8 @@ fn summarise(
     tally: &Tally,
     node: Node,
 ) -> RunResult {
-    let measured = |name: &str| match name {
-        "duration_s" => Some(duration_s),
-        _ => tally.value(name),
-    };
+    let value_of = |value: RunValue| tally.value(value, Some(duration_s));
+    let measured = |name: &str| value_of(RunValue::from_name(name)?);
     let mut responses = IndexMap::new();
     let mut absent = IndexMap::new();
     for (response, value) in study
@@ -331,7 +328,7 @@ fn summarise(
         absent,
         resources: RunValue::ALL
             .iter()
-            .filter_map(|value| Some((value.name.to_owned(), measured(value.name)?)))
+            .filter_map(|&value| Some((value.name().to_owned(), value_of(value)?)))
             .collect(),
         noise: (!evidence.is_empty()).then_some(Noise {
             evidence,

@@ -1,12 +1,12 @@
 //! A study whose runs are decided while it goes on.
 
+use super::opening::OpenStudyError;
 use super::plan::{run_seed, unplanned};
-use super::session::{OpenStudyError, Session, Settings};
+use super::session::{Session, Settings};
 use paceline_model::{Level, RunId};
 use paceline_records::WriteRecordError;
 use paceline_records::study::{Plan, PlannedRun, PlannedTrial, StudyDir};
 use paceline_study::Study;
-use std::sync::PoisonError;
 
 impl Session {
     /// As [`Session::open`], but a new study begins without any run: whoever
@@ -35,7 +35,6 @@ impl Session {
         plan.write(&self.dir.plan())?;
         self.plan = plan;
         let shared = self.shared.get_mut();
-        let shared = shared.unwrap_or_else(PoisonError::into_inner);
         self.plan.runs[planned..]
             .iter()
             .for_each(|run| shared.progress.add(run));

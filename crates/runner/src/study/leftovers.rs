@@ -28,7 +28,7 @@ pub(super) fn end(dir: &Path) -> usize {
         let belongs = environment
             .split(|&byte| byte == 0)
             .any(|variable| variable == mark);
-        if belongs && paceline_engine::end_process(number) {
+        if belongs && paceline_engine::host::end_process(number) {
             ended += 1;
         }
     }

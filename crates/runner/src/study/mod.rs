@@ -9,13 +9,15 @@
 mod attempt;
 mod grow;
 mod leftovers;
+mod opening;
 mod plan;
 mod progress;
 mod session;
 mod table;
 
 pub use attempt::Copies;
+pub use opening::OpenStudyError;
 pub use plan::{PlanStudyError, plan};
 pub use progress::{Counts, Progress, RunState};
-pub use session::{OpenStudyError, Outlook, RunStudyError, Session, Settings, Watcher};
+pub use session::{Outlook, RunStudyError, Session, Settings, Watcher};
 pub use table::table;

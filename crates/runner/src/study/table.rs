@@ -2,8 +2,8 @@
 
 use super::progress::{Progress, RunState};
 use paceline_model::Level;
+use paceline_model::RunValue;
 use paceline_records::study::{Cell, ColumnKind, Plan, RunResult, StudyTable};
-use paceline_study::RunValue;
 
 /// One row per planned run: who it is, its factors, coded levels, responses,
 /// how it ended, what it used.
@@ -33,7 +33,7 @@ pub fn table(plan: &Plan, progress: &Progress) -> StudyTable {
     // A response may have the name, and so the value, of what Paceline measures.
     let measured: Vec<&str> = RunValue::ALL
         .iter()
-        .map(|value| value.name)
+        .map(|value| value.name())
         .filter(|name| {
             !plan
                 .responses

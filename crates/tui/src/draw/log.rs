@@ -2,8 +2,9 @@
 
 use super::{heading, put, styled};
 use crate::draw::Palette;
-use crate::log::{Line as Printed, Stream};
+use crate::log::Line as Printed;
 use crate::state::State;
+use paceline_model::Stream;
 use paceline_report::text::truncate;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;

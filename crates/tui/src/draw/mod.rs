@@ -15,6 +15,7 @@ pub(super) use palette::Palette;
 
 use super::state::{Progress, State};
 use layout::Layout;
+use paceline_model::ExitStatus;
 use paceline_report::number;
 use paceline_report::text::{columns, printable, truncate};
 use ratatui::Frame;
@@ -46,8 +47,8 @@ fn header(area: Rect, buf: &mut Buffer, state: &State, palette: &Palette) {
         Progress::Running => ("runs".to_owned(), palette.good),
         Progress::Stopped => ("stopped".to_owned(), palette.warning),
         Progress::Ending => ("ending".to_owned(), palette.warning),
-        Progress::Ended(how) if how == "exit code 0" => ("done".to_owned(), palette.good),
-        Progress::Ended(how) => (how.clone(), palette.bad),
+        Progress::Ended(ExitStatus::Exited(0)) => ("done".to_owned(), palette.good),
+        Progress::Ended(status) => (status.to_string(), palette.bad),
     };
     // Whole seconds: tenths would flicker without telling anything.
     let seconds = state.elapsed.as_secs().floor();

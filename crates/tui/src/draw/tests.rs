@@ -2,11 +2,11 @@
 
 use super::{Palette, draw};
 use crate::input::Action;
-use crate::log::Stream;
 use crate::state::{State, Title};
 use paceline_model::{
     Event, EventKind, Measure, Micros, PartKind, PartMeasure, PartReading, Sample, WorkerId,
 };
+use paceline_model::{ExitStatus, Lifecycle, Stream};
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 
@@ -106,29 +106,19 @@ fn sample(second: u64) -> Sample {
 }
 
 fn metric(name: &str, step: u64, value: f64) -> Event {
-    event(EventKind::Metric, name, Some(step), Some(value), None)
-}
-
-fn lifecycle(name: &str, text: Option<&str>) -> Event {
-    event(EventKind::Lifecycle, name, None, None, text)
-}
-
-fn event(
-    kind: EventKind,
-    name: &str,
-    step: Option<u64>,
-    value: Option<f64>,
-    text: Option<&str>,
-) -> Event {
     Event {
         at: Micros(1),
         worker: Some(WorkerId(0)),
-        kind,
-        step,
+        kind: EventKind::Metric,
+        step: Some(step),
         name: name.to_owned(),
-        value,
-        text: text.map(str::to_owned),
+        value: Some(value),
+        text: None,
     }
+}
+
+fn lifecycle(what: Lifecycle) -> Event {
+    Event::of_process(Micros(1), WorkerId(0), what)
 }
 
 #[test]
@@ -170,20 +160,20 @@ fn asking_twice_is_announced_and_the_exit_is_shown() {
         ending.contains("ending") && ending.contains("q kill"),
         "{ending}"
     );
-    state.event(&lifecycle("exit", Some("signal 9")));
+    state.event(&lifecycle(Lifecycle::Exited(ExitStatus::Signalled(9))));
     assert!(screen(&state, (80, 24), false).contains("signal 9"));
 }
 
 #[test]
 fn a_stopped_command_and_a_held_picture_say_so() {
     let mut state = new();
-    state.event(&lifecycle("stopped", None));
+    state.event(&lifecycle(Lifecycle::Stopped));
     let stopped = screen(&state, (80, 24), true);
     assert!(
         stopped.contains("stopped") && stopped.contains("paused"),
         "{stopped}"
     );
-    state.event(&lifecycle("continued", None));
+    state.event(&lifecycle(Lifecycle::Continued));
     assert!(screen(&state, (80, 24), false).contains("runs"));
 }
 

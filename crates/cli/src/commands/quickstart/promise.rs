@@ -3,7 +3,7 @@
 use crate::context;
 use crate::failure::Failure;
 use anyhow::{Context, anyhow};
-use paceline_engine::answer_of;
+use paceline_engine::host::answer_of;
 use paceline_model::EventKind;
 use paceline_records::Run;
 use paceline_report::number;

@@ -7,6 +7,8 @@ use crate::output;
 use crate::screen::{Screen, To};
 use anyhow::Context;
 use paceline_engine::{RunClock, Stdin, Tee};
+#[cfg(feature = "tui")]
+use paceline_model::Stream;
 use paceline_report::text::Style;
 use paceline_runner::{Interrupt, Observer};
 #[cfg(feature = "tui")]
@@ -83,10 +85,7 @@ impl Front {
                 (Tee(screen.writer(out)), Tee(screen.writer(To::Err)))
             }
             #[cfg(feature = "tui")]
-            Self::Full(view) => (
-                Tee(view.writer(paceline_tui::Stream::Out)),
-                Tee(view.writer(paceline_tui::Stream::Err)),
-            ),
+            Self::Full(view) => (Tee(view.writer(Stream::Out)), Tee(view.writer(Stream::Err))),
         }
     }
 

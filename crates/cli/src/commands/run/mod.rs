@@ -13,9 +13,7 @@ use crate::records::RUNS;
 use crate::screen::Screen;
 use crate::{context, signals};
 use front::{Front, Title};
-use paceline_engine::{
-    Command, Launch, Leftovers, LocalEngine, RunClock, StartError, find_program,
-};
+use paceline_engine::{Command, Launch, Leftovers, LocalEngine, RunClock, StartError};
 use paceline_model::{Micros, Outcome, RunId, WorkerId};
 use paceline_probe::{Interval, Roots};
 use paceline_records::{CreateRunError, Limits, LogLimit, Run, RunWriter, Start, WallTime};
@@ -119,7 +117,7 @@ pub(crate) fn profile(
 ) -> Result<Finished, Failure> {
     let interval = Interval::new(args.interval).map_err(Failure::user)?;
     let roots = Roots::default();
-    let machine = context::machine(&roots);
+    let machine = paceline_probe::detect_machine(&roots);
     let cpus = args.cpus.as_ref().map(context::choose).transpose()?;
     check_program(args, &profiled.command)?;
     if args.tui {
@@ -255,7 +253,7 @@ fn check_program(args: &RecordArgs, command: &[OsString]) -> Result<(), Failure>
         .find(|(name, _)| name == "PATH")
         .map(|(_, value)| OsString::from(value))
         .or_else(context::search_path);
-    find_program(&command[0], None, path.as_deref())
+    paceline_engine::host::find_program(&command[0], None, path.as_deref())
         .map_err(cannot_start)
         .map(drop)
 }

@@ -4,7 +4,7 @@ use crate::commands::train;
 use crate::context;
 use crate::failure::Failure;
 use anyhow::anyhow;
-use paceline_engine::find_program;
+use paceline_engine::host::find_program;
 use paceline_probe::Roots;
 use paceline_probe::cgroup::{CpuSet, Layout, Version};
 use paceline_records::study::Plan;

@@ -7,7 +7,7 @@ use paceline_report::number;
 use paceline_report::text::{bar, truncate};
 use paceline_runner::Observer;
 use paceline_runner::study::{Counts, Watcher};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use parking_lot::{Mutex, MutexGuard};
 
 /// A bar on a terminal, a line per run otherwise.
 pub(super) struct Shown {
@@ -51,7 +51,7 @@ impl Shown {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     fn draw(&self, state: &State) {

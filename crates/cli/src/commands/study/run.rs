@@ -9,7 +9,8 @@ use crate::output;
 use crate::screen::Screen;
 use crate::{context, quantity, signals, study_file};
 use anyhow::Context;
-use paceline_engine::{LocalEngine, usable_cpus};
+use paceline_engine::LocalEngine;
+use paceline_engine::host::usable_cpus;
 use paceline_model::{Level, RunId};
 use paceline_probe::{Interval, Roots};
 use paceline_records::study::{PlannedRun, RunResult, StudyDir};
@@ -167,7 +168,7 @@ pub(in crate::commands) fn settings(study: &Path, interval: Duration) -> Result<
     let base = std::path::absolute(study).map_err(Failure::world)?;
     Ok(Settings {
         base: base.parent().unwrap_or(Path::new("/")).to_owned(),
-        machine: context::machine(&Roots::default()),
+        machine: paceline_probe::detect_machine(&Roots::default()),
         environment: context::environment(&[]),
         git: context::git_state(),
         interval,

@@ -247,7 +247,7 @@ fn agree(file: &TensorFile, identity: &TrainingIdentity, path: &Path) -> Result<
 
 /// How many CPUs this process may use.
 pub(crate) fn usable_cpus() -> Result<usize, Failure> {
-    paceline_engine::usable_cpus()
+    paceline_engine::host::usable_cpus()
         .map(|cpus| cpus.cores().len())
         .context("cannot read this process's cpus")
         .map_err(Failure::world)

@@ -10,7 +10,7 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output;
 use anyhow::{Context, anyhow};
-use paceline_engine::{take_share_of_cpus, use_batch_scheduling};
+use paceline_engine::host::{take_share_of_cpus, use_batch_scheduling};
 use paceline_sync::Strategy;
 use paceline_train::{ClusterSession, Rendezvous, serve_at, work};
 use paceline_wire::{Address, Token};

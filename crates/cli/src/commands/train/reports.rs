@@ -2,12 +2,14 @@
 
 use crate::failure::Failure;
 use anyhow::Context;
+use paceline_model::{WorkerId, WorkerMetric, waited_for_metric};
 use paceline_train::{Evaluation, Metric, Notice, ProgressReport, WorkerTotals};
 use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::path::Path;
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 /// Lines that may wait for the disk. Ten a second arrive.
 const WAITING: usize = 1024;
@@ -84,29 +86,16 @@ impl Reports {
     /// What each worker has done so far, by number.
     pub(super) fn workers(&self, accounts: &[WorkerTotals]) {
         for (worker, account) in accounts.iter().enumerate() {
-            let mut line = format!(
-                "{{\"worker\": {worker}, \"iterations\": {}, \"rows\": {}, \"computing_s\": {:.6}, \
-                 \"waiting_s\": {:.6}, \"sending_s\": {:.6}, \"receiving_s\": {:.6}, \
-                 \"wait_share\": {:.4}, \"sent_bytes\": {}, \"received_bytes\": {}, \
-                 \"staleness_mean\": {:.4}, \"staleness_max\": {}, \"dropped\": {}, \"restarts\": {}",
-                account.iterations,
-                account.rows,
-                account.computing.as_secs_f64(),
-                account.waiting.as_secs_f64(),
-                account.sending.as_secs_f64(),
-                account.receiving.as_secs_f64(),
-                account.wait_share(),
-                account.bytes_sent,
-                account.bytes_received,
-                account.mean_staleness(),
-                account.staleness_most,
-                account.dropped,
-                account.restarts,
-            );
-            for (other, waited) in account.waited_for.iter().enumerate() {
-                if other != worker {
+            let mut line = format!("{{\"worker\": {worker}");
+            for &metric in WorkerMetric::ALL {
+                let value = value_of(account, metric);
+                line.push_str(&format!(", \"{}\": {value}", metric.name()));
+            }
+            for (other, waited) in (0_u32..).zip(&account.waited_for) {
+                if other as usize != worker {
                     line.push_str(&format!(
-                        ", \"waited_for_worker{other}_s\": {:.6}",
+                        ", \"{}\": {:.6}",
+                        waited_for_metric(WorkerId(other)),
                         waited.as_secs_f64()
                     ));
                 }
@@ -180,5 +169,25 @@ impl std::fmt::Display for Json {
         } else {
             write!(formatter, "{}", self.0)
         }
+    }
+}
+
+/// A metric of a worker's totals, as it is written.
+fn value_of(totals: &WorkerTotals, metric: WorkerMetric) -> String {
+    let seconds = |time: Duration| format!("{:.6}", time.as_secs_f64());
+    match metric {
+        WorkerMetric::Iterations => totals.iterations.to_string(),
+        WorkerMetric::Rows => totals.rows.to_string(),
+        WorkerMetric::Computing => seconds(totals.computing),
+        WorkerMetric::Waiting => seconds(totals.waiting),
+        WorkerMetric::Sending => seconds(totals.sending),
+        WorkerMetric::Receiving => seconds(totals.receiving),
+        WorkerMetric::WaitShare => format!("{:.4}", totals.wait_share()),
+        WorkerMetric::SentBytes => totals.bytes_sent.to_string(),
+        WorkerMetric::ReceivedBytes => totals.bytes_received.to_string(),
+        WorkerMetric::StalenessMean => format!("{:.4}", totals.mean_staleness()),
+        WorkerMetric::StalenessMax => totals.staleness_most.to_string(),
+        WorkerMetric::Dropped => totals.dropped.to_string(),
+        WorkerMetric::Restarts => totals.restarts.to_string(),
     }
 }

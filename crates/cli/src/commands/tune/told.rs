@@ -8,8 +8,8 @@ use paceline_report::number::{duration, significant};
 use paceline_runner::Observer;
 use paceline_runner::study::{Counts, Watcher};
 use paceline_study::Study;
+use parking_lot::Mutex;
 use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
 
 /// Prints each run as it ends.
 pub(super) struct Told<'a> {
@@ -44,12 +44,12 @@ impl Watcher for Told<'_> {
         if self.screen.has_status() {
             self.screen.status(format!("{} {words} …", run.id));
         }
-        let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut running = self.running.lock();
         running.insert(run.id.to_string(), words);
     }
 
     fn ended(&self, run: &PlannedRun, result: &RunResult, _counts: Counts) {
-        let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut running = self.running.lock();
         let words = running.remove(run.id.as_str()).unwrap_or_default();
         drop(running);
         if self.quiet {

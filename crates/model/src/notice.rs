@@ -1,0 +1,125 @@
+//! What Paceline notices about a run that its user should know.
+
+use std::fmt;
+
+/// Something the user should know about a run. The words are its `Display`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RunNotice {
+    /// Lines were too long to be searched for metrics.
+    LongLines {
+        /// How many.
+        count: u64,
+        /// The longest line that is searched, in bytes.
+        longest: usize,
+    },
+    /// The job reported more names than metrics can have.
+    TooManyMetrics {
+        /// Values that were left out.
+        left_out: u64,
+        /// How many names are kept.
+        most: usize,
+    },
+    /// The file of reports could not be read to its end.
+    ReportsUnreadable {
+        /// What the system said.
+        error: String,
+    },
+    /// Processes outlived the command.
+    LeftoverProcesses {
+        /// How many.
+        count: u32,
+    },
+    /// The command was stopped while it ran.
+    Suspended {
+        /// How often.
+        times: u32,
+    },
+    /// The machine could not be sampled.
+    NotSampled,
+    /// Several runs were executed at the same time.
+    SideBySide {
+        /// Up to how many.
+        runs: u32,
+    },
+    /// A crash left an incomplete entry at the end of a log.
+    CutLog {
+        /// The file.
+        file: String,
+        /// Bytes that were left out.
+        bytes: u64,
+        /// Where they begin.
+        offset: u64,
+    },
+}
+
+impl RunNotice {
+    /// The kind of notice, a word that programs can rely on.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::LongLines { .. } => "long_lines",
+            Self::TooManyMetrics { .. } => "too_many_metrics",
+            Self::ReportsUnreadable { .. } => "reports_unreadable",
+            Self::LeftoverProcesses { .. } => "leftover_processes",
+            Self::Suspended { .. } => "suspended",
+            Self::NotSampled => "not_sampled",
+            Self::SideBySide { .. } => "side_by_side",
+            Self::CutLog { .. } => "cut_log",
+        }
+    }
+
+    /// What to do about it, or what it means for the numbers.
+    #[must_use]
+    pub const fn advice(&self) -> Option<&'static str> {
+        match self {
+            Self::TooManyMetrics { .. } => Some("report few names and many steps"),
+            Self::LeftoverProcesses { .. } => {
+                Some("what they do after the command's exit is not in this record")
+            }
+            Self::Suspended { .. } => Some("its duration includes the time it was stopped"),
+            Self::NotSampled => Some("`paceline doctor` says what is missing"),
+            Self::SideBySide { .. } => {
+                Some("they share memory, disks and caches: timings interfere")
+            }
+            Self::LongLines { .. } | Self::ReportsUnreadable { .. } | Self::CutLog { .. } => None,
+        }
+    }
+}
+
+impl fmt::Display for RunNotice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::LongLines { count, longest } => write!(
+                f,
+                "{count} lines longer than {longest} bytes were not searched for metrics"
+            ),
+            Self::TooManyMetrics { left_out, most } => write!(
+                f,
+                "{left_out} values beyond the first {most} metric names were left out"
+            ),
+            Self::ReportsUnreadable { error } => write!(
+                f,
+                "the file of reports could not be read to its end: {error}"
+            ),
+            Self::LeftoverProcesses { count } => {
+                write!(f, "{count} processes outlived the command")
+            }
+            Self::Suspended { times } => {
+                write!(f, "the command was stopped {times} times while it ran")
+            }
+            Self::NotSampled => f.write_str("the machine could not be sampled"),
+            Self::SideBySide { runs } => {
+                write!(f, "up to {runs} runs were executed side by side")
+            }
+            Self::CutLog {
+                file,
+                bytes,
+                offset,
+            } => write!(
+                f,
+                "the last {bytes} bytes of {file}, from byte {offset}, are an incomplete entry and \
+                 were left out"
+            ),
+        }
+    }
+}

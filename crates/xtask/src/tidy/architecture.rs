@@ -60,7 +60,58 @@ pub(super) fn problems(metadata: &Metadata) -> Result<Vec<String>> {
             }
         }
     }
+    problems.extend(against_layers(
+        &layers(&text, &existing),
+        metadata,
+        &folders,
+    ));
     Ok(problems)
+}
+
+/// Crates that the picture lacks, and those that use one of a higher layer.
+fn against_layers(
+    layers: &BTreeMap<String, usize>,
+    metadata: &Metadata,
+    folders: &BTreeMap<&str, &str>,
+) -> Vec<String> {
+    let mut problems = Vec::new();
+    for (package, folder) in metadata.workspace() {
+        if DEVELOPMENT.contains(&folder) {
+            continue;
+        }
+        let Some(own) = layers.get(folder) else {
+            problems.push(format!("{MAP}: the picture of layers lacks `{folder}`"));
+            continue;
+        };
+        for used in package
+            .needs
+            .iter()
+            .filter_map(|name| folders.get(name.as_str()))
+        {
+            if layers.get(*used).is_some_and(|layer| layer < own) {
+                problems.push(format!("{MAP}: `{folder}` uses `{used}` of a higher layer"));
+            }
+        }
+    }
+    problems
+}
+
+/// The picture below `## The layers`: crate → line, counted from the top. The first word
+/// of a line is the layer's name.
+fn layers(text: &str, existing: &BTreeSet<&str>) -> BTreeMap<String, usize> {
+    let picture = text
+        .split_once("## The layers")
+        .and_then(|(_, rest)| rest.split("```").nth(1))
+        .unwrap_or_default();
+    let mut layers = BTreeMap::new();
+    for (line, words) in picture.lines().enumerate() {
+        for name in words.split_whitespace().skip(1) {
+            if existing.contains(name) {
+                layers.insert(name.to_owned(), line);
+            }
+        }
+    }
+    layers
 }
 
 /// Rows `| `crate` | what it holds | what it may use | … |`: crate → may use.
@@ -82,6 +133,15 @@ fn parse(text: &str) -> BTreeMap<String, BTreeSet<String>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_picture_gives_every_crate_its_line() {
+        let text = "## The layers\n\n```text\nfront  cli\ncores  stats  sync  what decides\n```\n";
+        let layers = layers(text, &BTreeSet::from(["cli", "stats", "sync"]));
+        assert!(layers["cli"] < layers["stats"]);
+        assert_eq!(layers["stats"], layers["sync"]);
+        assert_eq!(layers.len(), 3);
+    }
 
     #[test]
     fn the_table_is_read_and_prose_is_not() {

@@ -10,7 +10,7 @@ pub struct Kernels {
 }
 
 impl Kernels {
-    /// The widest instructions of this machine.
+    /// The instructions of this process ([`Isa::detect`]).
     pub fn detect() -> Self {
         Self { isa: Isa::detect() }
     }
@@ -47,11 +47,11 @@ macro_rules! dispatch {
         #[cfg(target_arch = "x86_64")]
         {
             #[target_feature(enable = "avx512f,avx512vl,avx512dq,avx512bw,avx2,fma,f16c,bmi2")]
-            fn avx512(simd: $crate::x86::Avx512 $(, $name: $type)*) $(-> $output)? {
+            fn avx512(simd: $crate::simd::Avx512 $(, $name: $type)*) $(-> $output)? {
                 $function(simd $(, $name)*)
             }
             #[target_feature(enable = "avx2,fma,f16c")]
-            fn avx2(simd: $crate::x86::Avx2 $(, $name: $type)*) $(-> $output)? {
+            fn avx2(simd: $crate::simd::Avx2 $(, $name: $type)*) $(-> $output)? {
                 $function(simd $(, $name)*)
             }
             // SAFETY: a `Kernels` value exists only for instructions that were
@@ -60,9 +60,9 @@ macro_rules! dispatch {
             #[expect(unsafe_code, reason = "the instructions were found on this machine")]
             match $kernels.isa() {
                 $crate::Isa::Avx512 => unsafe {
-                    avx512($crate::x86::Avx512::new() $(, $name)*)
+                    avx512($crate::simd::Avx512::new() $(, $name)*)
                 },
-                $crate::Isa::Avx2 => unsafe { avx2($crate::x86::Avx2::new() $(, $name)*) },
+                $crate::Isa::Avx2 => unsafe { avx2($crate::simd::Avx2::new() $(, $name)*) },
                 $crate::Isa::Portable => $function($crate::simd::Portable $(, $name)*),
             }
         }

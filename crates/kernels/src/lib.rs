@@ -2,8 +2,9 @@
 //!
 //! - [`AlignedBuffer`]: zeroed `f32` storage on a cache-line boundary; all
 //!   parameters of a model live in one, and so do its gradients.
-//! - [`Isa`]: which instructions a kernel may use. Found once at run time;
-//!   tests force each path.
+//! - [`Isa`]: which instructions a kernel may use. Found at run time, or chosen
+//!   for the whole process ([`Isa::choose`]); tests go through all of them.
+//! - [`Work`]: a caller's own loops, compiled for each instruction set.
 //! - [`Kernels`]: the kernels for one instruction set: matrix products with what
 //!   follows them fused in ([`Kernels::gemm`]), convolution with pooling
 //!   ([`ConvPool`]), softmax with its loss, activations, optimisers' updates
@@ -18,9 +19,6 @@
 mod activation;
 mod buffer;
 mod conv;
-#[cfg(target_arch = "x86_64")]
-mod conv_direct;
-mod conv_product;
 mod convert;
 mod descent;
 mod gemm;
@@ -33,21 +31,19 @@ mod reduce;
 mod reference;
 #[expect(
     unsafe_code,
-    reason = "vectors are loaded from and stored to raw pointers"
+    reason = "instructions, and vectors loaded from and stored to raw pointers"
 )]
 mod simd;
 mod softmax;
 mod sparse;
 mod team;
 mod update;
-#[cfg(target_arch = "x86_64")]
-#[expect(unsafe_code, reason = "the instructions of x86-64")]
-mod x86;
+mod work;
 
 pub use buffer::AlignedBuffer;
 pub use conv::{ConvBackward, ConvForward, ConvPool, ConvShapeError, MapOrder};
 pub use gemm::{Finish, Start};
-pub use isa::Isa;
+pub use isa::{ChooseIsaError, Isa};
 pub use kernels::Kernels;
 pub use lstm_cell::LstmStep;
 pub use matrix::{Matrix, MatrixMut};
@@ -55,3 +51,4 @@ pub use softmax::CrossEntropy;
 pub use sparse::{prefetch, sparse_axpy, sparse_dot};
 pub use team::{Member, Team};
 pub use update::{AdamStep, Slope};
+pub use work::{Vectors, Work};

@@ -126,8 +126,33 @@ unsafe fn write<S: Simd>(simd: S, to: *mut f32, count: Option<usize>, value: S::
     }
 }
 
-// Vectors of a row are functions, not closures: only `#[inline(always)]` makes
-// them part of the caller that has the instructions.
+/// One row of cells, either way. A trait and not a closure: only
+/// `#[inline(always)]` makes a step part of the caller that has the
+/// instructions.
+trait Row {
+    /// # Safety
+    /// A vector, or `count` values, from `at` on lie within the row.
+    unsafe fn step<S: Simd>(&self, simd: S, at: usize, count: Option<usize>);
+}
+
+/// Goes through a row: whole vectors, then what is left.
+///
+/// # Safety
+/// The row has `cells` cells.
+#[inline(always)]
+unsafe fn each_vector<S: Simd>(simd: S, cells: usize, row: impl Row) {
+    let mut at = 0;
+    // SAFETY: `at` and the values that follow lie within the row.
+    unsafe {
+        while at + S::LANES <= cells {
+            row.step(simd, at, None);
+            at += S::LANES;
+        }
+        if at < cells {
+            row.step(simd, at, Some(cells - at));
+        }
+    }
+}
 
 #[inline(always)]
 fn forward<S: Simd>(
@@ -141,10 +166,8 @@ fn forward<S: Simd>(
 ) {
     for (row, gates) in gates.chunks_exact_mut(4 * cells).enumerate() {
         let from = row * cells;
-        let mut at = 0;
-        // SAFETY: `at` and the values that follow lie within a row of `cells`
-        // values, of which `gates` holds four and the others, as `check` made
-        // sure, one at `from`.
+        // SAFETY: a row has `cells` values, of which `gates` holds four and the
+        // others, as `check` made sure, one at `from`.
         unsafe {
             let vectors = Forward {
                 cells,
@@ -154,13 +177,7 @@ fn forward<S: Simd>(
                 squashed: squashed.as_mut_ptr().add(from),
                 outputs: outputs.as_mut_ptr().add(from),
             };
-            while at + S::LANES <= cells {
-                vectors.step(simd, at, None);
-                at += S::LANES;
-            }
-            if at < cells {
-                vectors.step(simd, at, Some(cells - at));
-            }
+            each_vector(simd, cells, vectors);
         }
     }
 }
@@ -175,9 +192,7 @@ struct Forward {
     outputs: *mut f32,
 }
 
-impl Forward {
-    /// # Safety
-    /// A vector, or `count` values, from `at` on lie within the row.
+impl Row for Forward {
     #[inline(always)]
     unsafe fn step<S: Simd>(&self, simd: S, at: usize, count: Option<usize>) {
         // SAFETY: the caller's promise.
@@ -216,7 +231,6 @@ fn backward<S: Simd>(
 ) {
     for (row, gates) in gates.chunks_exact_mut(4 * cells).enumerate() {
         let from = row * cells;
-        let mut at = 0;
         // SAFETY: as in `forward`.
         unsafe {
             let vectors = Backward {
@@ -227,13 +241,7 @@ fn backward<S: Simd>(
                 output_slopes: output_slopes.as_ptr().add(from),
                 state_slopes: state_slopes.as_mut_ptr().add(from),
             };
-            while at + S::LANES <= cells {
-                vectors.step(simd, at, None);
-                at += S::LANES;
-            }
-            if at < cells {
-                vectors.step(simd, at, Some(cells - at));
-            }
+            each_vector(simd, cells, vectors);
         }
     }
 }
@@ -248,9 +256,7 @@ struct Backward {
     state_slopes: *mut f32,
 }
 
-impl Backward {
-    /// # Safety
-    /// A vector, or `count` values, from `at` on lie within the row.
+impl Row for Backward {
     #[inline(always)]
     unsafe fn step<S: Simd>(&self, simd: S, at: usize, count: Option<usize>) {
         // SAFETY: the caller's promise.

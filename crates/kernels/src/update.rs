@@ -38,117 +38,63 @@ pub struct AdamStep {
     pub epsilon: f32,
 }
 
+/// Defines an update as a method: what it checks, and which loop it calls. The
+/// arguments are the parameters, a slice of state for each name before the
+/// semicolon, the slope and the constants.
+macro_rules! update {
+    (
+        $(#[$doc:meta])*
+        $method:ident => $function:ident($($state:ident),*; $($constant:ident: $type:ty),*)
+    ) => {
+        $(#[$doc])*
+        ///
+        /// # Panics
+        ///
+        /// If the lengths differ or there is no shard.
+        pub fn $method(
+            self,
+            parameters: &mut [f32],
+            $($state: &mut [f32],)*
+            slope: Slope<'_>,
+            $($constant: $type),*
+        ) {
+            check_shards(parameters.len(), slope.shards);
+            $(assert_eq!(parameters.len(), $state.len(), "state for each parameter");)*
+            dispatch!(self => $function(
+                parameters: &mut [f32],
+                $($state: &mut [f32],)*
+                slope: Slope<'_>,
+                $($constant: $type),*
+            ));
+        }
+    };
+}
+
 impl Kernels {
-    /// `w ← w - rate · g`.
-    ///
-    /// # Panics
-    ///
-    /// If the lengths differ or there is no shard.
-    pub fn update_sgd(self, parameters: &mut [f32], slope: Slope<'_>, rate: f32) {
-        check_shards(parameters.len(), slope.shards);
-        dispatch!(self => sgd(parameters: &mut [f32], slope: Slope<'_>, rate: f32));
+    update! {
+        /// `w ← w - rate · g`.
+        update_sgd => sgd(; rate: f32)
     }
-
-    /// `v ← beta · v + g; w ← w - rate · v` (Polyak 1964, in the form of
-    /// PyTorch and TensorFlow).
-    ///
-    /// # Panics
-    ///
-    /// If the lengths differ or there is no shard.
-    pub fn update_momentum(
-        self,
-        parameters: &mut [f32],
-        velocity: &mut [f32],
-        slope: Slope<'_>,
-        rate: f32,
-        beta: f32,
-    ) {
-        check_shards(parameters.len(), slope.shards);
-        assert_eq!(parameters.len(), velocity.len(), "state for each parameter");
-        dispatch!(self => momentum(
-            parameters: &mut [f32],
-            velocity: &mut [f32],
-            slope: Slope<'_>,
-            rate: f32,
-            beta: f32,
-        ));
+    update! {
+        /// `v ← beta · v + g; w ← w - rate · v` (Polyak 1964, in the form of
+        /// PyTorch and TensorFlow).
+        update_momentum => momentum(velocity; rate: f32, beta: f32)
     }
-
-    /// `v ← beta · v + g; w ← w - rate · (g + beta · v)` (Nesterov 1983, in the
-    /// form of Sutskever et al. 2013).
-    ///
-    /// # Panics
-    ///
-    /// If the lengths differ or there is no shard.
-    pub fn update_nesterov(
-        self,
-        parameters: &mut [f32],
-        velocity: &mut [f32],
-        slope: Slope<'_>,
-        rate: f32,
-        beta: f32,
-    ) {
-        check_shards(parameters.len(), slope.shards);
-        assert_eq!(parameters.len(), velocity.len(), "state for each parameter");
-        dispatch!(self => nesterov(
-            parameters: &mut [f32],
-            velocity: &mut [f32],
-            slope: Slope<'_>,
-            rate: f32,
-            beta: f32,
-        ));
+    update! {
+        /// `v ← beta · v + g; w ← w - rate · (g + beta · v)` (Nesterov 1983, in
+        /// the form of Sutskever et al. 2013).
+        update_nesterov => nesterov(velocity; rate: f32, beta: f32)
     }
-
-    /// `s ← s + g²; w ← w - rate · g / (√s + epsilon)` (Duchi, Hazan and Singer
-    /// 2011).
-    ///
-    /// # Panics
-    ///
-    /// If the lengths differ or there is no shard.
-    pub fn update_adagrad(
-        self,
-        parameters: &mut [f32],
-        squares: &mut [f32],
-        slope: Slope<'_>,
-        rate: f32,
-        epsilon: f32,
-    ) {
-        check_shards(parameters.len(), slope.shards);
-        assert_eq!(parameters.len(), squares.len(), "state for each parameter");
-        dispatch!(self => adagrad(
-            parameters: &mut [f32],
-            squares: &mut [f32],
-            slope: Slope<'_>,
-            rate: f32,
-            epsilon: f32,
-        ));
+    update! {
+        /// `s ← s + g²; w ← w - rate · g / (√s + epsilon)` (Duchi, Hazan and
+        /// Singer 2011).
+        update_adagrad => adagrad(squares; rate: f32, epsilon: f32)
     }
-
-    /// `m ← β₁ m + (1 - β₁) g; v ← β₂ v + (1 - β₂) g²;
-    /// w ← w - rate · m / (√v / root + epsilon)` (Kingma and Ba 2015,
-    /// algorithm 1).
-    ///
-    /// # Panics
-    ///
-    /// If the lengths differ or there is no shard.
-    pub fn update_adam(
-        self,
-        parameters: &mut [f32],
-        first: &mut [f32],
-        second: &mut [f32],
-        slope: Slope<'_>,
-        step: AdamStep,
-    ) {
-        check_shards(parameters.len(), slope.shards);
-        assert_eq!(parameters.len(), first.len(), "state for each parameter");
-        assert_eq!(parameters.len(), second.len(), "state for each parameter");
-        dispatch!(self => adam(
-            parameters: &mut [f32],
-            first: &mut [f32],
-            second: &mut [f32],
-            slope: Slope<'_>,
-            step: AdamStep,
-        ));
+    update! {
+        /// `m ← β₁ m + (1 - β₁) g; v ← β₂ v + (1 - β₂) g²;
+        /// w ← w - rate · m / (√v / root + epsilon)` (Kingma and Ba 2015,
+        /// algorithm 1).
+        update_adam => adam(first, second; step: AdamStep)
     }
 }
 

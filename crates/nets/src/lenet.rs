@@ -6,13 +6,15 @@ use paceline_kernels::{
 use crate::draw::Draw;
 use crate::mlp::dense_rows;
 use crate::stack::{Activation, Carver, Stack};
-use crate::{Batch, Gradient, Input, Layout, LayoutBuilder, Model, Segment, SegmentKind, Tally};
+use crate::{
+    Batch, Gradient, Input, Layout, LayoutBuilder, Model, ModelBase, Segment, SegmentKind, Tally,
+};
 
 /// LeNet-5: two convolutions of 5 × 5 with max-pooling and a fully connected
 /// head, over square images of one channel.
 #[derive(Clone, Debug)]
 pub struct LeNet {
-    layout: Layout,
+    base: ModelBase,
     side: usize,
     padding: usize,
     activation: Activation,
@@ -174,7 +176,11 @@ impl LeNet {
         let names: Vec<String> = (1..sizes.len()).map(|layer| format!("fc{layer}")).collect();
         let head = Stack::new(&mut layout, &sizes, &names, variant.activation(), kernels);
         Ok(Self {
-            layout: layout.build(),
+            base: ModelBase {
+                layout: layout.build(),
+                input: Input::Dense { width: side * side },
+                classes,
+            },
             side,
             padding,
             activation: variant.activation(),
@@ -299,18 +305,8 @@ impl LeNet {
 }
 
 impl Model for LeNet {
-    fn layout(&self) -> &Layout {
-        &self.layout
-    }
-
-    fn input(&self) -> Input {
-        Input::Dense {
-            width: self.side * self.side,
-        }
-    }
-
-    fn classes(&self) -> usize {
-        self.head.classes()
+    fn base(&self) -> &ModelBase {
+        &self.base
     }
 
     fn initialize(&self, seed: u64, parameters: &mut [f32]) {

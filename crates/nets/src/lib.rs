@@ -25,7 +25,6 @@ mod linear;
 mod mlp;
 mod model;
 mod recurrent;
-mod row_step;
 mod spec;
 mod stack;
 
@@ -35,8 +34,7 @@ pub use layout::{Layout, LayoutBuilder, Segment, SegmentKind};
 pub use lenet::{LeNet, LeNetSizeError, LeNetVariant};
 pub use linear::{DenseLinear, MarginLoss, SparseLinear, SparseSoftmax};
 pub use mlp::Mlp;
-pub use model::{Input, Model, Tally};
+pub use model::{Input, Model, ModelBase, RowStep, Tally};
 pub use recurrent::{Cell, Reading, RecurrentClassifier, RecurrentShape, Sequence};
-pub use row_step::RowStep;
 pub use spec::{BuildModelError, ModelSpec, ParseModelError, RecurrentSpec, RowKind};
 pub use stack::Activation;

@@ -2,7 +2,7 @@ use paceline_kernels::{Kernels, Matrix};
 
 use crate::draw::Draw;
 use crate::stack::{Activation, Stack};
-use crate::{Batch, Gradient, Input, Inputs, Layout, Model, Tally};
+use crate::{Batch, Gradient, Input, Inputs, Layout, Model, ModelBase, Tally};
 
 /// A network of fully connected layers with ReLU between them and a softmax at
 /// the end. Without hidden layers it is softmax regression.
@@ -11,7 +11,7 @@ use crate::{Batch, Gradient, Input, Inputs, Layout, Model, Tally};
 /// `output.weight`, `output.bias`; a weight has one row for each input.
 #[derive(Clone, Debug)]
 pub struct Mlp {
-    layout: Layout,
+    base: ModelBase,
     stack: Stack,
 }
 
@@ -35,7 +35,11 @@ impl Mlp {
         let mut layout = Layout::builder();
         let stack = Stack::new(&mut layout, &sizes, &names, Activation::Relu, kernels);
         Self {
-            layout: layout.build(),
+            base: ModelBase {
+                layout: layout.build(),
+                input: Input::Dense { width },
+                classes,
+            },
             stack,
         }
     }
@@ -70,18 +74,8 @@ pub(crate) fn dense_rows<'a>(batch: &Batch<'a>, expected: usize) -> Matrix<'a> {
 }
 
 impl Model for Mlp {
-    fn layout(&self) -> &Layout {
-        &self.layout
-    }
-
-    fn input(&self) -> Input {
-        Input::Dense {
-            width: self.stack.inputs(),
-        }
-    }
-
-    fn classes(&self) -> usize {
-        self.stack.classes()
+    fn base(&self) -> &ModelBase {
+        &self.base
     }
 
     fn initialize(&self, seed: u64, parameters: &mut [f32]) {

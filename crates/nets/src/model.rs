@@ -1,4 +1,17 @@
-use crate::{Batch, Gradient, Layout, RowStep};
+use paceline_kernels::CrossEntropy;
+
+use crate::{Batch, Gradient, Layout};
+
+/// What a model is from outside: its parameters, its rows, its classes.
+#[derive(Clone, Debug)]
+pub struct ModelBase {
+    /// Where the parameters lie.
+    pub layout: Layout,
+    /// What kind of rows the model reads.
+    pub input: Input,
+    /// How many classes it tells apart. A binary model with one score has two.
+    pub classes: usize,
+}
 
 /// A model that learns by gradient.
 ///
@@ -6,18 +19,32 @@ use crate::{Batch, Gradient, Layout, RowStep};
 /// caller's thread, in the caller's memory: `scratch` has at least
 /// [`Model::scratch_len`] values and its contents mean nothing before or after.
 pub trait Model: Send + Sync {
+    /// Its parameters, rows and classes.
+    fn base(&self) -> &ModelBase;
+
     /// Where the parameters lie.
-    fn layout(&self) -> &Layout;
+    fn layout(&self) -> &Layout {
+        &self.base().layout
+    }
 
     /// What kind of rows the model reads.
-    fn input(&self) -> Input;
+    fn input(&self) -> Input {
+        self.base().input
+    }
 
-    /// How many classes it tells apart. A binary model with one score has two.
-    fn classes(&self) -> usize;
+    /// How many classes it tells apart.
+    fn classes(&self) -> usize {
+        self.base().classes
+    }
 
     /// Fills `parameters` (zeroed, `layout().len()` long) with starting values
     /// that depend on `seed` alone.
-    fn initialize(&self, seed: u64, parameters: &mut [f32]);
+    ///
+    /// Left at zero unless a model says otherwise: where the problem is convex,
+    /// no start is better than another.
+    fn initialize(&self, seed: u64, parameters: &mut [f32]) {
+        let _ = (seed, parameters);
+    }
 
     /// How many scratch values a call on `rows` rows needs.
     fn scratch_len(&self, rows: usize) -> usize;
@@ -94,6 +121,15 @@ pub trait Model: Send + Sync {
     }
 }
 
+/// A row that a descent takes, and how far.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RowStep {
+    /// Which row of the data.
+    pub row: u32,
+    /// The learning rate; of the rows of one step, that of the first counts.
+    pub rate: f32,
+}
+
 /// What kind of rows a model reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Input {
@@ -128,6 +164,15 @@ pub struct Tally {
 }
 
 impl Tally {
+    /// What a softmax found on so many rows.
+    pub(crate) fn of(found: CrossEntropy, rows: usize) -> Self {
+        Self {
+            loss: found.loss,
+            hits: found.hits,
+            rows: rows as u64,
+        }
+    }
+
     /// Adds another shard's findings.
     pub fn add(&mut self, other: Self) {
         self.loss += other.loss;

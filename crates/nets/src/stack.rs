@@ -114,10 +114,6 @@ impl Stack {
         self.layers[0].inputs
     }
 
-    pub(crate) fn classes(&self) -> usize {
-        self.last().outputs
-    }
-
     /// Draws the weights; biases stay zero. The output layer has no ReLU behind
     /// it.
     pub(crate) fn initialize(&self, draw: &mut Draw, parameters: &mut [f32]) {
@@ -231,11 +227,7 @@ impl Stack {
             self.kernels
                 .gemm(outer, weights, input_gradient, Start::Zero, Finish::Plain);
         }
-        Tally {
-            loss: found.loss,
-            hits: found.hits,
-            rows: rows as u64,
-        }
+        Tally::of(found, rows)
     }
 
     /// Loss and hits of rows of inputs.
@@ -253,11 +245,7 @@ impl Stack {
         let found = self
             .kernels
             .cross_entropy(logits, last.stride, last.outputs, labels);
-        Tally {
-            loss: found.loss,
-            hits: found.hits,
-            rows: inputs.rows() as u64,
-        }
+        Tally::of(found, inputs.rows())
     }
 
     /// Writes the logits, without padding.

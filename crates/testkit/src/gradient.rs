@@ -389,11 +389,11 @@ impl Random {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use paceline_nets::{Input, Inputs, Layout, Tally};
+    use paceline_nets::{Input, Inputs, Layout, ModelBase, Tally};
 
     /// Softmax regression in plain loops, with a mistake if wanted.
     struct Plain {
-        layout: Layout,
+        base: ModelBase,
         mistake: Mistake,
     }
 
@@ -420,7 +420,11 @@ mod tests {
             builder.matrix("weight", WIDTH, CLASSES, STRIDE);
             builder.vector("bias", CLASSES, STRIDE);
             Self {
-                layout: builder.build(),
+                base: ModelBase {
+                    layout: builder.build(),
+                    input: Input::Dense { width: WIDTH },
+                    classes: CLASSES,
+                },
                 mistake,
             }
         }
@@ -429,7 +433,7 @@ mod tests {
             let Inputs::Dense { values, width } = batch.inputs else {
                 panic!("a dense batch");
             };
-            let bias = self.layout.segments()[1].offset;
+            let bias = self.base.layout.segments()[1].offset;
             std::array::from_fn(|class| {
                 let weighted: f64 = (0..width)
                     .map(|i| {
@@ -451,21 +455,13 @@ mod tests {
     }
 
     impl Model for Plain {
-        fn layout(&self) -> &Layout {
-            &self.layout
-        }
-
-        fn input(&self) -> Input {
-            Input::Dense { width: WIDTH }
-        }
-
-        fn classes(&self) -> usize {
-            CLASSES
+        fn base(&self) -> &ModelBase {
+            &self.base
         }
 
         fn initialize(&self, seed: u64, parameters: &mut [f32]) {
             let mut random = Random(seed);
-            for index in live_indexes(&self.layout.segments()[0]) {
+            for index in live_indexes(&self.base.layout.segments()[0]) {
                 parameters[index] = random.even() as f32;
             }
         }
@@ -485,7 +481,7 @@ mod tests {
             let Inputs::Dense { values, width } = batch.inputs else {
                 panic!("a dense batch");
             };
-            let bias = self.layout.segments()[1].offset;
+            let bias = self.base.layout.segments()[1].offset;
             let dense = gradient.dense_mut();
             if self.mistake != Mistake::Accumulates {
                 dense.fill(0.0);

@@ -23,14 +23,14 @@
 //! use std::sync::Arc;
 //! use std::sync::atomic::AtomicBool;
 //! use paceline_data::{DataSpec, Options};
-//! use paceline_nets::{Batch, Gradient, Input, Inputs, Layout, Model, Tally};
+//! use paceline_nets::{Batch, Gradient, Input, Inputs, Layout, Model, ModelBase, Tally};
 //! use paceline_train::{
 //!     Cadence, Evaluation, Goal, Optimizer, ProgressReport, Schedule, Session, Settings, Watch,
 //! };
 //!
 //! /// Least squares: the score w·x is to be −1 for class 0 and 1 for class 1.
 //! struct LeastSquares {
-//!     layout: Layout,
+//!     base: ModelBase,
 //!     width: usize,
 //! }
 //!
@@ -38,7 +38,12 @@
 //!     fn new(width: usize) -> Self {
 //!         let mut layout = Layout::builder();
 //!         layout.vector("weight", width, width);
-//!         Self { layout: layout.build(), width }
+//!         let base = ModelBase {
+//!             layout: layout.build(),
+//!             input: Input::Dense { width },
+//!             classes: 2,
+//!         };
+//!         Self { base, width }
 //!     }
 //!
 //!     /// Row, score and how far the score is off, for every row of a batch.
@@ -48,7 +53,7 @@
 //!         batch: &Batch<'a>,
 //!     ) -> impl Iterator<Item = (&'a [f32], f32, f32)> {
 //!         let Inputs::Dense { values, width } = batch.inputs else {
-//!             unreachable!("`input` says that rows are dense")
+//!             unreachable!("`base` says that rows are dense")
 //!         };
 //!         values.chunks(width).zip(batch.labels).map(move |(row, label)| {
 //!             let score: f32 = row.iter().zip(weights).map(|(x, w)| x * w).sum();
@@ -65,16 +70,9 @@
 //! }
 //!
 //! impl Model for LeastSquares {
-//!     fn layout(&self) -> &Layout {
-//!         &self.layout
+//!     fn base(&self) -> &ModelBase {
+//!         &self.base
 //!     }
-//!     fn input(&self) -> Input {
-//!         Input::Dense { width: self.width }
-//!     }
-//!     fn classes(&self) -> usize {
-//!         2
-//!     }
-//!     fn initialize(&self, _seed: u64, _zeroed: &mut [f32]) {}
 //!     fn scratch_len(&self, _rows: usize) -> usize {
 //!         0
 //!     }

@@ -2,7 +2,7 @@
 
 use super::Ensemble;
 use crate::{Features, Threads};
-use pulp::{Arch, Simd, WithSimd};
+use paceline_kernels::{Kernels, Vectors, Work};
 
 /// An ensemble prepared for batches of rows with continuous features.
 ///
@@ -135,6 +135,16 @@ impl SetWalk {
         features: &Features,
         threads: Threads,
     ) -> Vec<f64> {
+        self.sums_with(Kernels::detect(), ensemble, features, threads)
+    }
+
+    fn sums_with(
+        &self,
+        kernels: Kernels,
+        ensemble: &Ensemble,
+        features: &Features,
+        threads: Threads,
+    ) -> Vec<f64> {
         let mut order: Vec<u32> = (0..features.rows() as u32).collect();
         arrange(&mut order, features, &mut self.importance.clone());
         let blocks: Vec<&[u32]> = order.chunks(BLOCK).collect();
@@ -148,7 +158,7 @@ impl SetWalk {
                     sums: [0.0; BLOCK],
                 })
                 .collect();
-            Arch::new().dispatch(Descent {
+            kernels.run(Descent {
                 walk: self,
                 ensemble,
                 blocks: &mut own,
@@ -272,12 +282,12 @@ struct Descent<'a> {
     blocks: &'a mut [Block],
 }
 
-impl WithSimd for Descent<'_> {
+impl Work for Descent<'_> {
     type Output = ();
 
     /// Plain code: compiled for the instruction set, a set is one or a few vectors.
     #[inline(always)]
-    fn with_simd<S: Simd>(self, _: S) {
+    fn run<V: Vectors>(self, _: V) {
         let mut queue = Queue::default();
         let trees = self.ensemble.trees();
         let mut first = 0;
@@ -396,9 +406,11 @@ mod tests {
         for threads in [1, 3] {
             let threads = Threads::new(threads);
             let walk = SetWalk::new(ensemble, columns, threads);
-            let sums = walk.sums(ensemble, &at, threads);
-            for (row, sum) in at.iter().zip(sums) {
-                assert_eq!(ensemble.sum(row), sum);
+            for kernels in Kernels::available() {
+                let sums = walk.sums_with(kernels, ensemble, &at, threads);
+                for (row, sum) in at.iter().zip(sums) {
+                    assert_eq!(ensemble.sum(row), sum, "{kernels:?}");
+                }
             }
         }
     }

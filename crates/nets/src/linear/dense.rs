@@ -1,7 +1,8 @@
 use paceline_kernels::{Kernels, prefetch};
 
 use super::MarginLoss;
-use crate::{Batch, Gradient, Input, Inputs, Layout, Model, RowStep, Tally};
+use super::margin_loss::write_pairs;
+use crate::{Batch, Gradient, Input, Inputs, Layout, Model, ModelBase, RowStep, Tally};
 
 /// A binary classifier of dense rows: score = weights · row + bias.
 ///
@@ -11,7 +12,7 @@ use crate::{Batch, Gradient, Input, Inputs, Layout, Model, RowStep, Tally};
 /// regression.
 #[derive(Clone, Debug)]
 pub struct DenseLinear {
-    layout: Layout,
+    base: ModelBase,
     bias: usize,
     width: usize,
     loss: MarginLoss,
@@ -25,7 +26,11 @@ impl DenseLinear {
         layout.vector("weight", width, width);
         let bias = layout.vector("bias", 1, 1);
         Self {
-            layout: layout.build(),
+            base: ModelBase {
+                layout: layout.build(),
+                input: Input::Dense { width },
+                classes: 2,
+            },
             bias,
             width,
             loss,
@@ -59,20 +64,9 @@ impl<'a> DenseRows<'a> {
 }
 
 impl Model for DenseLinear {
-    fn layout(&self) -> &Layout {
-        &self.layout
+    fn base(&self) -> &ModelBase {
+        &self.base
     }
-
-    fn input(&self) -> Input {
-        Input::Dense { width: self.width }
-    }
-
-    fn classes(&self) -> usize {
-        2
-    }
-
-    /// All zero: the problem is convex, so no start is better than another.
-    fn initialize(&self, _seed: u64, _parameters: &mut [f32]) {}
 
     fn scratch_len(&self, _rows: usize) -> usize {
         0
@@ -105,11 +99,9 @@ impl Model for DenseLinear {
 
     fn evaluate(&self, parameters: &[f32], batch: &Batch<'_>, _scratch: &mut [f32]) -> Tally {
         let rows = self.rows(batch);
-        let mut sum = self.loss.sum();
-        for (index, label) in batch.labels.iter().enumerate() {
-            sum.add(self.score(parameters, rows.row(index)), *label);
-        }
-        sum.tally()
+        self.loss.evaluate(batch.labels, |index| {
+            self.score(parameters, rows.row(index))
+        })
     }
 
     fn scores(
@@ -120,9 +112,7 @@ impl Model for DenseLinear {
         _scratch: &mut [f32],
     ) {
         let rows = self.rows(batch);
-        for (index, pair) in scores.as_chunks_mut::<2>().0.iter_mut().enumerate() {
-            *pair = [0.0, self.score(parameters, rows.row(index))];
-        }
+        write_pairs(scores, |index| self.score(parameters, rows.row(index)));
     }
 
     fn flops_per_row(&self) -> f64 {

@@ -35,6 +35,22 @@ impl MarginLoss {
             product: 1.0,
         }
     }
+
+    /// What rows with these labels and scores add up to.
+    pub(super) fn evaluate(self, labels: &[u32], score: impl Fn(usize) -> f32) -> Tally {
+        let mut sum = self.sum();
+        for (row, label) in labels.iter().enumerate() {
+            sum.add(score(row), *label);
+        }
+        sum.tally()
+    }
+}
+
+/// Writes the scores of both classes of each row: 0 and the row's score.
+pub(super) fn write_pairs(scores: &mut [f32], score: impl Fn(usize) -> f32) {
+    for (row, pair) in scores.as_chunks_mut::<2>().0.iter_mut().enumerate() {
+        *pair = [0.0, score(row)];
+    }
 }
 
 impl LossSum {

@@ -1,7 +1,8 @@
 use paceline_kernels::{prefetch, sparse_axpy, sparse_dot};
 
 use super::MarginLoss;
-use crate::{Batch, Csr, Gradient, Input, Inputs, Layout, Model, RowStep, Tally};
+use super::margin_loss::write_pairs;
+use crate::{Batch, Csr, Gradient, Input, Inputs, Layout, Model, ModelBase, RowStep, Tally};
 
 /// How many rows ahead a descent fetches the entries: about the time that
 /// memory takes to answer.
@@ -23,7 +24,7 @@ const SMALLEST_FACTOR: f32 = 1e-6;
 /// score.
 #[derive(Clone, Debug)]
 pub struct SparseLinear {
-    layout: Layout,
+    base: ModelBase,
     table: usize,
     width: usize,
     loss: MarginLoss,
@@ -36,7 +37,11 @@ impl SparseLinear {
         layout.vector("bias", 1, 1);
         let table = layout.table("weight", width, 1, 1);
         Self {
-            layout: layout.build(),
+            base: ModelBase {
+                layout: layout.build(),
+                input: Input::Sparse { width },
+                classes: 2,
+            },
             table,
             width,
             loss,
@@ -60,20 +65,9 @@ pub(super) fn sparse_rows<'a>(batch: &Batch<'a>) -> Csr<'a> {
 }
 
 impl Model for SparseLinear {
-    fn layout(&self) -> &Layout {
-        &self.layout
+    fn base(&self) -> &ModelBase {
+        &self.base
     }
-
-    fn input(&self) -> Input {
-        Input::Sparse { width: self.width }
-    }
-
-    fn classes(&self) -> usize {
-        2
-    }
-
-    /// All zero: the problem is convex, so no start is better than another.
-    fn initialize(&self, _seed: u64, _parameters: &mut [f32]) {}
 
     fn scratch_len(&self, rows: usize) -> usize {
         rows
@@ -108,11 +102,9 @@ impl Model for SparseLinear {
 
     fn evaluate(&self, parameters: &[f32], batch: &Batch<'_>, _scratch: &mut [f32]) -> Tally {
         let rows = sparse_rows(batch);
-        let mut sum = self.loss.sum();
-        for (index, label) in batch.labels.iter().enumerate() {
-            sum.add(self.score(parameters, rows.row(index)), *label);
-        }
-        sum.tally()
+        self.loss.evaluate(batch.labels, |index| {
+            self.score(parameters, rows.row(index))
+        })
     }
 
     fn scores(
@@ -123,9 +115,7 @@ impl Model for SparseLinear {
         _scratch: &mut [f32],
     ) {
         let rows = sparse_rows(batch);
-        for (index, pair) in scores.as_chunks_mut::<2>().0.iter_mut().enumerate() {
-            *pair = [0.0, self.score(parameters, rows.row(index))];
-        }
+        write_pairs(scores, |index| self.score(parameters, rows.row(index)));
     }
 
     fn flops_per_row(&self) -> f64 {

@@ -1,5 +1,5 @@
 use super::sparse::sparse_rows;
-use crate::{Batch, Gradient, Input, Layout, Model, Tally};
+use crate::{Batch, Gradient, Input, Layout, Model, ModelBase, Tally};
 
 /// Multinomial logistic regression on sparse rows: a score for each class,
 /// linear in the row, and the cross-entropy of their softmax.
@@ -8,7 +8,7 @@ use crate::{Batch, Gradient, Input, Layout, Model, Tally};
 /// class.
 #[derive(Clone, Debug)]
 pub struct SparseSoftmax {
-    layout: Layout,
+    base: ModelBase,
     table: usize,
     width: usize,
     classes: usize,
@@ -21,7 +21,11 @@ impl SparseSoftmax {
         layout.vector("bias", classes, classes);
         let table = layout.table("weight", width, classes, classes);
         Self {
-            layout: layout.build(),
+            base: ModelBase {
+                layout: layout.build(),
+                input: Input::Sparse { width },
+                classes,
+            },
             table,
             width,
             classes,
@@ -40,10 +44,10 @@ impl SparseSoftmax {
     }
 }
 
-/// Turns scores into probabilities; returns the loss of `label` and whether it
-/// has the largest score. The largest score is subtracted first, so that no
+/// Turns scores into probabilities; returns the loss of `label`, a hit if it has
+/// the largest score. The largest score is subtracted first, so that no
 /// exponential overflows.
-fn softmax(scores: &mut [f32], label: usize) -> (f64, bool) {
+fn softmax(scores: &mut [f32], label: usize) -> Tally {
     let (best, largest) =
         scores
             .iter()
@@ -62,24 +66,17 @@ fn softmax(scores: &mut [f32], label: usize) -> (f64, bool) {
     for score in scores.iter_mut() {
         *score = (f64::from(*score) / sum) as f32;
     }
-    (sum.ln() - own, best == label)
+    Tally {
+        loss: sum.ln() - own,
+        hits: u64::from(best == label),
+        rows: 1,
+    }
 }
 
 impl Model for SparseSoftmax {
-    fn layout(&self) -> &Layout {
-        &self.layout
+    fn base(&self) -> &ModelBase {
+        &self.base
     }
-
-    fn input(&self) -> Input {
-        Input::Sparse { width: self.width }
-    }
-
-    fn classes(&self) -> usize {
-        self.classes
-    }
-
-    /// All zero: the problem is convex, so no start is better than another.
-    fn initialize(&self, _seed: u64, _parameters: &mut [f32]) {}
 
     fn scratch_len(&self, _rows: usize) -> usize {
         2 * self.classes
@@ -100,12 +97,8 @@ impl Model for SparseSoftmax {
         for (index, label) in batch.labels.iter().enumerate() {
             let (columns, values) = rows.row(index);
             self.row_scores(parameters, (columns, values), slopes);
-            let (loss, hit) = softmax(slopes, *label as usize);
-            tally.add(Tally {
-                loss,
-                hits: u64::from(hit),
-                rows: 1,
-            });
+            let found = softmax(slopes, *label as usize);
+            tally.add(found);
             slopes[*label as usize] -= 1.0;
             for (bias, slope) in bias.iter_mut().zip(slopes.iter_mut()) {
                 *slope *= scale;
@@ -129,12 +122,8 @@ impl Model for SparseSoftmax {
         let mut tally = Tally::default();
         for (index, label) in batch.labels.iter().enumerate() {
             self.row_scores(parameters, rows.row(index), scores);
-            let (loss, hit) = softmax(scores, *label as usize);
-            tally.add(Tally {
-                loss,
-                hits: u64::from(hit),
-                rows: 1,
-            });
+            let found = softmax(scores, *label as usize);
+            tally.add(found);
         }
         tally
     }

@@ -5,7 +5,7 @@ use super::direction::{Direction, Extent, Trace};
 use super::lookups::{Lookups, most_lookups};
 use super::memory::{Budget, Free, Memory};
 use crate::draw::{Draw, glorot_bound};
-use crate::{Batch, Gradient, Input, Inputs, Layout, Model, Tally};
+use crate::{Batch, Gradient, Input, Inputs, Layout, Model, ModelBase, Tally};
 
 /// Bound of a token's starting vector, as Keras draws it.
 const EMBEDDING_BOUND: f32 = 0.05;
@@ -63,7 +63,7 @@ pub enum Reading {
 #[derive(Clone, Debug)]
 pub struct RecurrentClassifier {
     shape: RecurrentShape,
-    layout: Layout,
+    base: ModelBase,
     directions: Vec<Direction>,
     head_weight: usize,
     head_bias: usize,
@@ -104,6 +104,18 @@ impl Sequence {
         match self {
             Self::Tokens { embedding, .. } => embedding,
             Self::Steps { width, .. } => width,
+        }
+    }
+
+    /// The rows that hold such sequences.
+    fn rows(self) -> Input {
+        match self {
+            Self::Tokens {
+                length, vocabulary, ..
+            } => Input::Tokens { length, vocabulary },
+            Self::Steps { steps, width } => Input::Dense {
+                width: steps * width,
+            },
         }
     }
 
@@ -159,7 +171,11 @@ impl RecurrentClassifier {
         };
         Self {
             shape,
-            layout: layout.build(),
+            base: ModelBase {
+                layout: layout.build(),
+                input: shape.sequence.rows(),
+                classes: shape.classes,
+            },
             directions,
             head_weight,
             head_bias,
@@ -393,37 +409,22 @@ struct PassedTokens<'a> {
 }
 
 impl Model for RecurrentClassifier {
-    fn layout(&self) -> &Layout {
-        &self.layout
-    }
-
-    fn input(&self) -> Input {
-        match self.shape.sequence {
-            Sequence::Tokens {
-                length, vocabulary, ..
-            } => Input::Tokens { length, vocabulary },
-            Sequence::Steps { steps, width } => Input::Dense {
-                width: steps * width,
-            },
-        }
-    }
-
-    fn classes(&self) -> usize {
-        self.shape.classes
+    fn base(&self) -> &ModelBase {
+        &self.base
     }
 
     fn initialize(&self, seed: u64, parameters: &mut [f32]) {
         let mut draw = Draw::new(seed);
         for direction in &self.directions {
-            direction.initialize(&self.layout, &mut draw, parameters);
+            direction.initialize(&self.base.layout, &mut draw, parameters);
         }
-        for segment in self.layout.segments() {
+        for segment in self.base.layout.segments() {
             if segment.offset == self.head_weight {
                 let bound = glorot_bound(segment.rows, segment.columns);
                 draw.fill(segment, bound, parameters);
             }
         }
-        if let Some(table) = self.layout.table() {
+        if let Some(table) = self.base.layout.table() {
             draw.fill(table, EMBEDDING_BOUND, parameters);
         }
     }
@@ -451,7 +452,7 @@ impl Model for RecurrentClassifier {
             kernels.softmax_cross_entropy(passed.logits, classes, classes, batch.labels, scale);
         let dense = gradient.dense_mut();
         // Rows have no padding, so that all of it is at the segments' ends.
-        for segment in self.layout.segments() {
+        for segment in self.base.layout.segments() {
             let end = segment.range().end.min(dense.len());
             dense[(segment.offset + segment.rows * segment.stride).min(end)..end].fill(0.0);
         }
@@ -490,11 +491,7 @@ impl Model for RecurrentClassifier {
                 kernels.axpy(1.0, slopes, gradient.row_mut(token));
             }
         }
-        Tally {
-            loss: found.loss,
-            hits: found.hits,
-            rows: extent.rows as u64,
-        }
+        Tally::of(found, extent.rows)
     }
 
     fn evaluate(&self, parameters: &[f32], batch: &Batch<'_>, scratch: &mut [f32]) -> Tally {
@@ -504,11 +501,7 @@ impl Model for RecurrentClassifier {
         let found = self
             .kernels
             .cross_entropy(passed.logits, classes, classes, batch.labels);
-        Tally {
-            loss: found.loss,
-            hits: found.hits,
-            rows: batch.rows() as u64,
-        }
+        Tally::of(found, batch.rows())
     }
 
     fn scores(

@@ -3,6 +3,7 @@
 use super::products::KernelBlock;
 use super::{SupportVectors, SvmKernel};
 use crate::Rows;
+use paceline_kernels::Kernels;
 
 /// Owned rows, dense or sparse as they came.
 #[derive(Debug, Clone, PartialEq)]
@@ -207,7 +208,7 @@ impl Points {
                 right_rows,
                 out,
             }
-            .compute(),
+            .compute(Kernels::detect()),
             (Self::Sparse(left), Self::Sparse(right)) => {
                 left.kernel_block(kernel, rows, right, right_rows, out);
             }

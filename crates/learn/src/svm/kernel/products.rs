@@ -3,7 +3,7 @@
 
 use super::SvmKernel;
 use super::points::DensePoints;
-use pulp::{Arch, Simd, WithSimd};
+use paceline_kernels::{Kernels, Vectors, Work};
 
 /// Kernel values of a few rows with many others.
 pub(super) struct KernelBlock<'a> {
@@ -19,24 +19,23 @@ pub(super) struct KernelBlock<'a> {
 }
 
 impl KernelBlock<'_> {
-    pub(super) fn compute(self) {
-        Arch::new().dispatch(self);
+    pub(super) fn compute(self, kernels: Kernels) {
+        kernels.run(self);
     }
 }
 
-/// Left rows in one tile: with two right rows there are eight running sums,
-/// which is what two multiply-add units of latency four need.
+/// Left and right rows in one tile of [`Vectors::products`].
 const TILE_LEFT: usize = 4;
 const TILE_RIGHT: usize = 2;
 /// Kernel values are computed on this many right rows at a time, so that they
 /// are still in the nearest cache when the kernel function is applied.
 const STRIP: usize = 512;
 
-impl WithSimd for KernelBlock<'_> {
+impl Work for KernelBlock<'_> {
     type Output = ();
 
     #[inline(always)]
-    fn with_simd<S: Simd>(self, simd: S) {
+    fn run<V: Vectors>(self, vectors: V) {
         let width = self.right_rows.len();
         let mut start = 0;
         while start < width {
@@ -50,7 +49,7 @@ impl WithSimd for KernelBlock<'_> {
                     let last = rows[rows.len() - 1];
                     let left: [&[f32]; TILE_LEFT] =
                         std::array::from_fn(|i| self.left.row(*rows.get(i).unwrap_or(&last)));
-                    let sums = tile(simd, left, right);
+                    let sums = vectors.products(left, right);
                     for (i, sums) in sums.iter().enumerate().take(rows.len()) {
                         let at = (first + i) * width + place;
                         self.out[at..at + pair.len()].copy_from_slice(&sums[..pair.len()]);
@@ -67,27 +66,45 @@ impl WithSimd for KernelBlock<'_> {
     }
 }
 
-/// The inner products of four rows with two. Every product is added up in the
-/// same order wherever it stands in the tile.
-#[inline(always)]
-fn tile<S: Simd>(
-    simd: S,
-    left: [&[f32]; TILE_LEFT],
-    right: [&[f32]; TILE_RIGHT],
-) -> [[f32; TILE_RIGHT]; TILE_LEFT] {
-    let [l0, l1, l2, l3] = left.map(|row| S::as_simd_f32s(row).0);
-    let [r0, r1] = right.map(|row| S::as_simd_f32s(row).0);
-    let mut sums = [[simd.splat_f32s(0.0); TILE_RIGHT]; TILE_LEFT];
-    let lefts = l0.iter().zip(l1).zip(l2.iter().zip(l3));
-    for (((&a0, &a1), (&a2, &a3)), (&b0, &b1)) in lefts.zip(r0.iter().zip(r1)) {
-        sums[0][0] = simd.mul_add_e_f32s(a0, b0, sums[0][0]);
-        sums[0][1] = simd.mul_add_e_f32s(a0, b1, sums[0][1]);
-        sums[1][0] = simd.mul_add_e_f32s(a1, b0, sums[1][0]);
-        sums[1][1] = simd.mul_add_e_f32s(a1, b1, sums[1][1]);
-        sums[2][0] = simd.mul_add_e_f32s(a2, b0, sums[2][0]);
-        sums[2][1] = simd.mul_add_e_f32s(a2, b1, sums[2][1]);
-        sums[3][0] = simd.mul_add_e_f32s(a3, b0, sums[3][0]);
-        sums[3][1] = simd.mul_add_e_f32s(a3, b1, sums[3][1]);
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use paceline_numeric::Chance;
+
+    #[test]
+    fn kernel_values_agree_with_float64_on_every_path() {
+        let (rows, columns) = (STRIP + 7, 21);
+        let mut chance = Chance::new(6, 0);
+        let cells: Vec<f32> = (0..rows * columns)
+            .map(|_| chance.normal() as f32)
+            .collect();
+        let points = DensePoints::from_flat(cells.iter().copied(), rows, columns);
+        let left_rows = [0, 5, 5, 2, 9];
+        let right_rows: Vec<u32> = (0..rows as u32).rev().collect();
+        let row = |row: u32| &cells[row as usize * columns..][..columns];
+        for kernels in Kernels::available() {
+            let mut out = vec![f32::NAN; left_rows.len() * rows];
+            KernelBlock {
+                kernel: SvmKernel::Rbf { gamma: 0.05 },
+                left: &points,
+                left_rows: &left_rows,
+                right: &points,
+                right_rows: &right_rows,
+                out: &mut out,
+            }
+            .compute(kernels);
+            let mut values = out.iter();
+            for &a in &left_rows {
+                for &b in &right_rows {
+                    let pairs = row(a).iter().zip(row(b));
+                    let distance: f64 = pairs.map(|(a, b)| f64::from(a - b).powi(2)).sum();
+                    let found = f64::from(*values.next().unwrap());
+                    assert!(
+                        (found - (-0.05 * distance).exp()).abs() < 1e-5,
+                        "{kernels:?}"
+                    );
+                }
+            }
+        }
     }
-    sums.map(|pair| pair.map(|sum| simd.reduce_sum_f32s(sum)))
 }

@@ -2,7 +2,7 @@
 
 use std::arch::x86_64::*;
 
-use crate::simd::Simd;
+use super::Simd;
 
 /// Eight floats at a time with fused multiply-add.
 #[derive(Clone, Copy)]
@@ -42,27 +42,88 @@ impl Avx512 {
     }
 }
 
-// SAFETY of every block below: `self` proves that the machine has the
-// instructions; the memory is the caller's promise.
+/// The operations of [`Simd`] that are one instruction for either width, by the
+/// names of the instructions.
+macro_rules! one_instruction {
+    (
+        $vector:ty:
+        splat $splat:ident, load $load:ident, store $store:ident,
+        add $add:ident, sub $sub:ident, mul $mul:ident, div $div:ident,
+        mul_add $mul_add:ident, max $max:ident, min $min:ident $(,)?
+    ) => {
+        type V = $vector;
+
+        #[inline(always)]
+        fn splat(self, value: f32) -> $vector {
+            unsafe { $splat(value) }
+        }
+
+        #[inline(always)]
+        unsafe fn load(self, from: *const f32) -> $vector {
+            unsafe { $load(from) }
+        }
+
+        #[inline(always)]
+        unsafe fn store(self, to: *mut f32, value: $vector) {
+            unsafe { $store(to, value) }
+        }
+
+        one_instruction!(@pairs $vector: add $add, sub $sub, mul $mul, div $div, max $max, min $min);
+
+        #[inline(always)]
+        fn mul_add(self, a: $vector, b: $vector, c: $vector) -> $vector {
+            unsafe { $mul_add(a, b, c) }
+        }
+    };
+    (@pairs $vector:ty: $($name:ident $instruction:ident),*) => {$(
+        #[inline(always)]
+        fn $name(self, a: $vector, b: $vector) -> $vector {
+            unsafe { $instruction(a, b) }
+        }
+    )*};
+}
+
+/// Half precision, which both widths convert eight at a time (F16C).
+macro_rules! half_precision {
+    () => {
+        #[inline(always)]
+        fn eight_to_half(self, from: [f32; 8]) -> [u16; 8] {
+            unsafe {
+                let halves =
+                    _mm256_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(_mm256_loadu_ps(from.as_ptr()));
+                let mut to = [0; 8];
+                _mm_storeu_si128(to.as_mut_ptr().cast(), halves);
+                to
+            }
+        }
+
+        #[inline(always)]
+        fn eight_from_half(self, from: [u16; 8]) -> [f32; 8] {
+            unsafe {
+                let mut to = [0.0; 8];
+                _mm256_storeu_ps(
+                    to.as_mut_ptr(),
+                    _mm256_cvtph_ps(_mm_loadu_si128(from.as_ptr().cast())),
+                );
+                to
+            }
+        }
+    };
+}
+
+// SAFETY of every block below and in the macros above: `self` proves that the
+// machine has the instructions; the memory is the caller's promise.
 impl Simd for Avx2 {
     const LANES: usize = 8;
     const REGISTERS: usize = 16;
-    type V = __m256;
 
-    #[inline(always)]
-    fn splat(self, value: f32) -> __m256 {
-        unsafe { _mm256_set1_ps(value) }
-    }
-
-    #[inline(always)]
-    unsafe fn load(self, from: *const f32) -> __m256 {
-        unsafe { _mm256_loadu_ps(from) }
-    }
-
-    #[inline(always)]
-    unsafe fn store(self, to: *mut f32, value: __m256) {
-        unsafe { _mm256_storeu_ps(to, value) }
-    }
+    one_instruction!(
+        __m256:
+        splat _mm256_set1_ps, load _mm256_loadu_ps, store _mm256_storeu_ps,
+        add _mm256_add_ps, sub _mm256_sub_ps, mul _mm256_mul_ps, div _mm256_div_ps,
+        mul_add _mm256_fmadd_ps, max _mm256_max_ps, min _mm256_min_ps,
+    );
+    half_precision!();
 
     #[inline(always)]
     unsafe fn load_first(self, from: *const f32, count: usize) -> __m256 {
@@ -72,41 +133,6 @@ impl Simd for Avx2 {
     #[inline(always)]
     unsafe fn store_first(self, to: *mut f32, count: usize, value: __m256) {
         unsafe { _mm256_maskstore_ps(to, Self::first(count), value) }
-    }
-
-    #[inline(always)]
-    fn add(self, a: __m256, b: __m256) -> __m256 {
-        unsafe { _mm256_add_ps(a, b) }
-    }
-
-    #[inline(always)]
-    fn sub(self, a: __m256, b: __m256) -> __m256 {
-        unsafe { _mm256_sub_ps(a, b) }
-    }
-
-    #[inline(always)]
-    fn mul(self, a: __m256, b: __m256) -> __m256 {
-        unsafe { _mm256_mul_ps(a, b) }
-    }
-
-    #[inline(always)]
-    fn div(self, a: __m256, b: __m256) -> __m256 {
-        unsafe { _mm256_div_ps(a, b) }
-    }
-
-    #[inline(always)]
-    fn mul_add(self, a: __m256, b: __m256, c: __m256) -> __m256 {
-        unsafe { _mm256_fmadd_ps(a, b, c) }
-    }
-
-    #[inline(always)]
-    fn max(self, a: __m256, b: __m256) -> __m256 {
-        unsafe { _mm256_max_ps(a, b) }
-    }
-
-    #[inline(always)]
-    fn min(self, a: __m256, b: __m256) -> __m256 {
-        unsafe { _mm256_min_ps(a, b) }
     }
 
     #[inline(always)]
@@ -170,51 +196,20 @@ impl Simd for Avx2 {
             }
         }
     }
-
-    #[inline(always)]
-    fn eight_to_half(self, from: [f32; 8]) -> [u16; 8] {
-        unsafe {
-            let halves =
-                _mm256_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(_mm256_loadu_ps(from.as_ptr()));
-            let mut to = [0; 8];
-            _mm_storeu_si128(to.as_mut_ptr().cast(), halves);
-            to
-        }
-    }
-
-    #[inline(always)]
-    fn eight_from_half(self, from: [u16; 8]) -> [f32; 8] {
-        unsafe {
-            let mut to = [0.0; 8];
-            _mm256_storeu_ps(
-                to.as_mut_ptr(),
-                _mm256_cvtph_ps(_mm_loadu_si128(from.as_ptr().cast())),
-            );
-            to
-        }
-    }
 }
 
 // SAFETY of every block below: as above.
 impl Simd for Avx512 {
     const LANES: usize = 16;
     const REGISTERS: usize = 32;
-    type V = __m512;
 
-    #[inline(always)]
-    fn splat(self, value: f32) -> __m512 {
-        unsafe { _mm512_set1_ps(value) }
-    }
-
-    #[inline(always)]
-    unsafe fn load(self, from: *const f32) -> __m512 {
-        unsafe { _mm512_loadu_ps(from) }
-    }
-
-    #[inline(always)]
-    unsafe fn store(self, to: *mut f32, value: __m512) {
-        unsafe { _mm512_storeu_ps(to, value) }
-    }
+    one_instruction!(
+        __m512:
+        splat _mm512_set1_ps, load _mm512_loadu_ps, store _mm512_storeu_ps,
+        add _mm512_add_ps, sub _mm512_sub_ps, mul _mm512_mul_ps, div _mm512_div_ps,
+        mul_add _mm512_fmadd_ps, max _mm512_max_ps, min _mm512_min_ps,
+    );
+    half_precision!();
 
     #[inline(always)]
     unsafe fn load_first(self, from: *const f32, count: usize) -> __m512 {
@@ -224,41 +219,6 @@ impl Simd for Avx512 {
     #[inline(always)]
     unsafe fn store_first(self, to: *mut f32, count: usize, value: __m512) {
         unsafe { _mm512_mask_storeu_ps(to, first_lanes(count), value) }
-    }
-
-    #[inline(always)]
-    fn add(self, a: __m512, b: __m512) -> __m512 {
-        unsafe { _mm512_add_ps(a, b) }
-    }
-
-    #[inline(always)]
-    fn sub(self, a: __m512, b: __m512) -> __m512 {
-        unsafe { _mm512_sub_ps(a, b) }
-    }
-
-    #[inline(always)]
-    fn mul(self, a: __m512, b: __m512) -> __m512 {
-        unsafe { _mm512_mul_ps(a, b) }
-    }
-
-    #[inline(always)]
-    fn div(self, a: __m512, b: __m512) -> __m512 {
-        unsafe { _mm512_div_ps(a, b) }
-    }
-
-    #[inline(always)]
-    fn mul_add(self, a: __m512, b: __m512, c: __m512) -> __m512 {
-        unsafe { _mm512_fmadd_ps(a, b, c) }
-    }
-
-    #[inline(always)]
-    fn max(self, a: __m512, b: __m512) -> __m512 {
-        unsafe { _mm512_max_ps(a, b) }
-    }
-
-    #[inline(always)]
-    fn min(self, a: __m512, b: __m512) -> __m512 {
-        unsafe { _mm512_min_ps(a, b) }
     }
 
     #[inline(always)]
@@ -291,29 +251,6 @@ impl Simd for Avx512 {
             for (index, column) in transposed(rows).into_iter().enumerate() {
                 _mm512_storeu_ps(to.add(index * to_row), column);
             }
-        }
-    }
-
-    #[inline(always)]
-    fn eight_to_half(self, from: [f32; 8]) -> [u16; 8] {
-        unsafe {
-            let halves =
-                _mm256_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(_mm256_loadu_ps(from.as_ptr()));
-            let mut to = [0; 8];
-            _mm_storeu_si128(to.as_mut_ptr().cast(), halves);
-            to
-        }
-    }
-
-    #[inline(always)]
-    fn eight_from_half(self, from: [u16; 8]) -> [f32; 8] {
-        unsafe {
-            let mut to = [0.0; 8];
-            _mm256_storeu_ps(
-                to.as_mut_ptr(),
-                _mm256_cvtph_ps(_mm_loadu_si128(from.as_ptr().cast())),
-            );
-            to
         }
     }
 }

@@ -1,7 +1,9 @@
 #[cfg(target_arch = "x86_64")]
-use crate::Isa;
+mod direct;
+mod product;
+
 #[cfg(target_arch = "x86_64")]
-use crate::conv_direct;
+use crate::Isa;
 use crate::gemm::{Finish, Start};
 use crate::{AlignedBuffer, Kernels, Matrix, MatrixMut};
 
@@ -214,7 +216,7 @@ impl ConvPool {
         let maps = AlignedBuffer::padded(self.pixels() * AlignedBuffer::padded(self.maps));
         let by_product = 2 * columns + maps;
         #[cfg(target_arch = "x86_64")]
-        return by_product.max(conv_direct::scratch_len(self));
+        return by_product.max(direct::scratch_len(self));
         #[cfg(not(target_arch = "x86_64"))]
         by_product
     }
@@ -222,7 +224,7 @@ impl ConvPool {
     /// Whether the direct kernels compute this shape with these instructions.
     #[cfg(target_arch = "x86_64")]
     fn is_direct(&self, kernels: Kernels) -> bool {
-        kernels.isa() == Isa::Avx512 && conv_direct::covers(self)
+        kernels.isa() == Isa::Avx512 && direct::covers(self)
     }
 
     /// The sizes that kernels loop over.
@@ -294,7 +296,7 @@ impl Kernels {
                 // SAFETY: `self` proves the instructions, the lengths are
                 // asserted above.
                 unsafe {
-                    conv_direct::forward(shape, image, batch.weights, batch.bias, pooled, choices);
+                    direct::forward(shape, image, batch.weights, batch.bias, pooled, choices);
                 }
                 continue;
             }
@@ -345,7 +347,7 @@ impl Kernels {
             shape.is_direct(self) && (input_gradient.is_none() || shape.order == MapOrder::Pixels);
         #[cfg(target_arch = "x86_64")]
         if direct {
-            conv_direct::begin(shape, weights, scratch);
+            direct::begin(shape, weights, scratch);
         }
         for index in 0..images {
             let pooled = index * shape.pooled_len()..(index + 1) * shape.pooled_len();
@@ -366,7 +368,7 @@ impl Kernels {
                 // SAFETY: `self` proves the instructions, the lengths are
                 // asserted above.
                 unsafe {
-                    conv_direct::backward(shape, one);
+                    direct::backward(shape, one);
                 }
                 continue;
             }
@@ -374,7 +376,7 @@ impl Kernels {
         }
         #[cfg(target_arch = "x86_64")]
         if direct {
-            conv_direct::finish(shape, weight_gradient, bias_gradient, scratch);
+            direct::finish(shape, weight_gradient, bias_gradient, scratch);
         }
     }
 

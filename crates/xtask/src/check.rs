@@ -2,6 +2,8 @@
 
 use crate::{companions, deny, shell, tidy};
 use anyhow::Result;
+use std::io::ErrorKind;
+use std::path::Path;
 
 /// Format, lints, tests, documentation and tidy, the quick ones first.
 pub(crate) fn check() -> Result<()> {
@@ -57,5 +59,34 @@ pub(crate) fn test(extra: &[String]) -> Result<()> {
         ]
     };
     args.extend(extra.iter().map(String::as_str));
-    shell::run("cargo", &args)
+    let skips = shell::workspace_root()?.join("target/skips.txt");
+    if skips.exists() {
+        std::fs::remove_file(&skips)?;
+    }
+    let mut command = shell::command("cargo", &args);
+    command.env("PACELINE_SKIPS", &skips);
+    let outcome = shell::run_with(command);
+    tell(&skips)?;
+    outcome
+}
+
+/// What the tests could not check on this machine, so that a green run does not hide it.
+fn tell(skips: &Path) -> Result<()> {
+    let text = match std::fs::read_to_string(skips) {
+        Ok(text) => text,
+        Err(error) if error.kind() == ErrorKind::NotFound => String::new(),
+        Err(error) => return Err(error.into()),
+    };
+    let mut lines: Vec<&str> = text.lines().collect();
+    lines.sort_unstable();
+    lines.dedup();
+    match lines.len() {
+        0 => println!("no test was skipped for want of something on this machine"),
+        1 => println!("1 test checked nothing here:"),
+        n => println!("{n} tests checked nothing here:"),
+    }
+    for line in lines {
+        println!("  {line}");
+    }
+    Ok(())
 }

@@ -157,16 +157,35 @@ impl Study {
         }
         let mut table = Table::new("responses");
         for response in &self.responses {
+            let unit = response
+                .unit
+                .iter()
+                .map(|unit| format!("unit = {}", quoted(unit)));
             let value = match &response.source {
-                ResponseSource::Expression(expression) => quoted(&expression.to_string()),
-                ResponseSource::Log(pattern, take) => inline([
-                    format!("regex = {}", quoted(pattern.as_str())),
-                    format!("take = {}", quoted(take.word())),
-                ]),
-                ResponseSource::Metric(name, take) => inline([
-                    format!("metric = {}", quoted(name)),
-                    format!("take = {}", quoted(take.word())),
-                ]),
+                ResponseSource::Expression(expression) if response.unit.is_none() => {
+                    quoted(&expression.to_string())
+                }
+                ResponseSource::Expression(expression) => inline(
+                    [format!("expression = {}", quoted(&expression.to_string()))]
+                        .into_iter()
+                        .chain(unit),
+                ),
+                ResponseSource::Log(pattern, take) => inline(
+                    [
+                        format!("regex = {}", quoted(pattern.as_str())),
+                        format!("take = {}", quoted(take.word())),
+                    ]
+                    .into_iter()
+                    .chain(unit),
+                ),
+                ResponseSource::Metric(name, take) => inline(
+                    [
+                        format!("metric = {}", quoted(name)),
+                        format!("take = {}", quoted(take.word())),
+                    ]
+                    .into_iter()
+                    .chain(unit),
+                ),
             };
             table.raw(&response.name, value);
         }

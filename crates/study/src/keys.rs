@@ -354,6 +354,11 @@ pub(crate) const RESPONSE: SectionKeys = SectionKeys {
             Shape::OneOf(Take::WORDS),
             "Which of several values counts; `last` by default.",
         ),
+        key(
+            "unit",
+            Shape::Text,
+            "The unit of its values, such as `s`, `bytes` or `share` (said in percent); names like `time_s` and `accuracy` say it themselves.",
+        ),
     ],
 };
 

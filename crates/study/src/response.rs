@@ -29,6 +29,8 @@ pub struct Response {
     pub name: String,
     /// Where its value comes from.
     pub source: ResponseSource,
+    /// The unit of its values, if the study says it.
+    pub unit: Option<String>,
 }
 
 /// Where a response's value comes from.
@@ -102,12 +104,18 @@ impl Response {
             );
         }
         let title = format!("response `{}`", entry.key);
-        let (source, place, text) = match &entry.node.value {
-            Value::Table(_) => Self::read_table(entry, &title, problems)?,
+        let (source, place, text, unit) = match &entry.node.value {
+            Value::Table(_) => {
+                let section = Section::open(Some(&entry.node), &RESPONSE, problems);
+                let unit = section.text("unit", problems).map(str::to_owned);
+                let (source, place, text) = Self::read_table(entry, &section, &title, problems)?;
+                (source, place, text, unit)
+            }
             Value::Text(_) | Value::Integer(_) | Value::Number(_) => (
                 ResponseSource::Expression(expression(&entry.node, &title, problems)?),
                 entry.node.place.clone(),
                 text_of(&entry.node.value),
+                None,
             ),
             _ => return wrong(entry, "an expression in quotes or a table", problems),
         };
@@ -115,6 +123,7 @@ impl Response {
             response: Self {
                 name: entry.key.clone(),
                 source,
+                unit,
             },
             place,
             text,
@@ -123,10 +132,10 @@ impl Response {
 
     fn read_table(
         entry: &Entry,
+        section: &Section<'_>,
         title: &str,
         problems: &mut Vec<Problem>,
     ) -> Option<(ResponseSource, Place, String)> {
-        let section = Section::open(Some(&entry.node), &RESPONSE, problems);
         let take = section.one_of("take", problems);
         let given: Vec<_> = ["expression", "regex", "metric"]
             .into_iter()

@@ -9,6 +9,7 @@
 //!   run, with how many machines, and what to try next.
 //! - [`design`] says what a planned study will be able to tell.
 //! - [`report`] gathers what a page on a study shows.
+//! - [`units`] says in which units a study's responses are.
 //!
 //! This crate deliberately prints nothing and lays nothing out: an answer is a
 //! value with a form for programs (JSON); how people see it is the business of
@@ -25,6 +26,7 @@ pub mod size;
 pub mod study_file;
 pub mod table_file;
 pub mod tune;
+pub mod units;
 
 pub use failure::{Failure, Fault, error_chain};
 pub use records::open as open_record;

@@ -47,7 +47,6 @@ fn with_report<T>(
     let analysis = analysis(&table, response, formula);
     check(&AnalysisReport {
         analysis: &analysis,
-        table: &table,
         confidence: 0.95,
         source: "spark_bigdl_cost.csv".to_owned(),
         remarks: vec!["1 run that is not done was left out".to_owned()],

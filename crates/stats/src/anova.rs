@@ -7,7 +7,7 @@ use crate::matrix::{Contrast, ModelMatrix};
 /// Which sums of squares a table shows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum AnovaType {
-    /// Sequential: each term after those written before it.
+    /// Sequential: each term after those before it in the model.
     I,
     /// Each term after all terms that do not contain it.
     #[default]
@@ -38,17 +38,25 @@ pub struct Anova {
 /// One term of an analysis of variance.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AnovaRow {
-    /// The term's name.
+    /// The term as the formula writes it.
     pub term: String,
+    /// The term in people's words, such as `batch_size with workers`.
+    pub name: String,
     /// Degrees of freedom; zero for a term that is entirely aliased.
     pub df: usize,
     /// The sum of squares.
     pub sum_of_squares: f64,
-    /// The test; `None` for a term without degrees of freedom.
+    /// The test; `None` for a term without degrees of freedom, or where nothing
+    /// is left for error, or where the hypothesis is not estimable.
     pub test: Option<AnovaTest>,
+    /// Whether the runs determine what the row claims to test. In type III a
+    /// term's means are averaged over all combinations of the factors it
+    /// interacts with; if one of them was never run, there is no such mean.
+    pub estimable: bool,
     /// The sum of squares as a percentage of the total. Percentages add up to
     /// 100 with the residual's in type I, and in every type if the design is
-    /// orthogonal.
+    /// orthogonal. NaN for the intercept, which is no part of the variation, and
+    /// for a row that is not estimable.
     pub percent: f64,
     /// SS / (SS + residual SS): the share of what other terms leave.
     pub partial_eta_squared: f64,
@@ -98,6 +106,7 @@ impl Anova {
                 let matrix = ModelMatrix::marginal(frame, Contrast::Sum);
                 let options = FitOptions {
                     confidence: model.confidence(),
+                    saturated: true,
                     ..FitOptions::default()
                 };
                 Ok(table(&fit(&matrix, &options)?, kind))
@@ -153,14 +162,24 @@ fn table(model: &Fit<'_>, kind: AnovaType) -> Anova {
         .terms()
         .iter()
         .zip(squares)
-        .map(|(term, (square, df))| row(model, &term.label, square / unit, df))
+        .enumerate()
+        .map(|(index, (term, (square, df)))| {
+            let names = (term.label.clone(), frame.term_name(index));
+            let estimable = kind != AnovaType::III || estimable(model, term);
+            row(model, names, square / unit, df, estimable)
+        })
         .collect();
     let intercept = (kind == AnovaType::III && frame.has_intercept()).then(|| {
         // The response was centred before it was factored, which only the
         // intercept notices: its sum of squares follows from its estimate.
         let estimate = model.solution.coefficients[0];
         let square = estimate * estimate / model.unscaled_covariance(0, 0);
-        row(model, "Intercept", square, 1)
+        let names = ("Intercept".to_owned(), "intercept".to_owned());
+        let everywhere = model.aliases().is_empty();
+        AnovaRow {
+            percent: f64::NAN,
+            ..row(model, names, square, 1, everywhere)
+        }
     });
     let residual = model.residual_sum_of_squares();
     let total = model.total_sum_of_squares();
@@ -193,11 +212,27 @@ fn others(
     constant.iter().copied().chain(kept).collect()
 }
 
-fn row(model: &Fit<'_>, term: &str, sum_of_squares: f64, df: usize) -> AnovaRow {
+/// Whether no column of a wider term is missing.
+fn estimable(model: &Fit<'_>, term: &Term) -> bool {
+    let terms = model.matrix().frame().terms();
+    model.aliases().iter().all(|alias| {
+        let wider = alias.term.map(|index| &terms[index]);
+        !wider.is_some_and(|wider| wider != term && wider.contains(term))
+    })
+}
+
+fn row(
+    model: &Fit<'_>,
+    (term, name): (String, String),
+    sum_of_squares: f64,
+    df: usize,
+    estimable: bool,
+) -> AnovaRow {
     let residual = model.residual_sum_of_squares();
     let error = model.error_variance();
     let total = model.total_sum_of_squares();
-    let test = (df > 0).then(|| {
+    let tested = df > 0 && estimable && !model.is_saturated();
+    let test = tested.then(|| {
         let mean_square = sum_of_squares / df as f64;
         let f = mean_square / error;
         AnovaTest {
@@ -207,11 +242,16 @@ fn row(model: &Fit<'_>, term: &str, sum_of_squares: f64, df: usize) -> AnovaRow 
         }
     });
     AnovaRow {
-        term: term.to_owned(),
+        term,
+        name,
         df,
         sum_of_squares,
         test,
-        percent: 100.0 * sum_of_squares / total,
+        estimable,
+        percent: match estimable {
+            true => 100.0 * sum_of_squares / total,
+            false => f64::NAN,
+        },
         partial_eta_squared: sum_of_squares / (sum_of_squares + residual),
         omega_squared: (sum_of_squares - df as f64 * error) / (total + error),
     }

@@ -100,6 +100,22 @@ impl Transformation {
         }
     }
 
+    /// The positive number whose transformed value this is; zero or infinite where
+    /// there is none.
+    pub fn inverse(self, z: f64) -> f64 {
+        match self {
+            Transformation::None => z,
+            Transformation::Square | Transformation::SquareRoot if z < 0.0 => 0.0,
+            Transformation::Square => z.sqrt(),
+            Transformation::SquareRoot => z * z,
+            Transformation::Log => z.exp(),
+            _ if z <= 0.0 => f64::INFINITY,
+            Transformation::ReciprocalSquareRoot => 1.0 / (z * z),
+            Transformation::Reciprocal => 1.0 / z,
+            Transformation::ReciprocalSquare => 1.0 / z.sqrt(),
+        }
+    }
+
     /// The transformed response as a formula writes it.
     pub fn written(self, response: &str) -> String {
         match self {

@@ -7,6 +7,8 @@ use crate::fit::Fit;
 pub struct VarianceInflation {
     /// The column of the model matrix.
     pub column: String,
+    /// The column in people's words.
+    pub label: String,
     /// 1 / (1 − R²) of the column regressed on all others. R² is about the mean
     /// where the others contain the intercept and about zero for the intercept
     /// itself, as statsmodels' `variance_inflation_factor` had it up to 0.14.
@@ -28,6 +30,7 @@ pub fn variance_inflation(fit: &Fit<'_>) -> Vec<VarianceInflation> {
             let total: f64 = column[skip..].iter().map(|x| x * x).sum();
             VarianceInflation {
                 column: coefficient.name.clone(),
+                label: coefficient.label.clone(),
                 factor: total * fit.unscaled_covariance(index, index),
             }
         })

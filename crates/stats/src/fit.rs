@@ -16,6 +16,10 @@ pub struct FitOptions {
     pub confidence: f64,
     /// The precision of the factorisation.
     pub precision: Precision,
+    /// Whether a model with as many parameters as runs is fitted. It reproduces
+    /// every row and leaves no error: standard errors, intervals and tests are
+    /// NaN or absent.
+    pub saturated: bool,
 }
 
 impl Default for FitOptions {
@@ -23,6 +27,7 @@ impl Default for FitOptions {
         FitOptions {
             confidence: 0.95,
             precision: Precision::Automatic,
+            saturated: false,
         }
     }
 }
@@ -73,6 +78,8 @@ pub struct Fit<'a> {
 pub struct Coefficient {
     /// The column of the model matrix it belongs to.
     pub name: String,
+    /// The column in people's words, such as `batch_size 64 vs 32`.
+    pub label: String,
     /// The term, by index into the frame's terms; `None` is the intercept.
     pub term: Option<usize>,
     /// The estimate.
@@ -105,11 +112,16 @@ pub struct Alias {
 impl Alias {
     /// The combination in words, such as `0.5·a + b`.
     pub fn combination(&self) -> String {
+        self.combination_of(str::to_owned)
+    }
+
+    /// The same, with columns named by `name`.
+    pub(crate) fn combination_of(&self, name: impl Fn(&str) -> String) -> String {
         if self.equals.is_empty() {
             return "0".to_owned();
         }
         let mut text = String::new();
-        for (index, (factor, name)) in self.equals.iter().enumerate() {
+        for (index, (factor, column)) in self.equals.iter().enumerate() {
             let sign = match (*factor < 0.0, index) {
                 (true, 0) => "-",
                 (true, _) => " - ",
@@ -121,7 +133,7 @@ impl Alias {
             if (size - 1.0).abs() > 1e-9 {
                 text.push_str(&format!("{}·", (size * 1e9).round() / 1e9));
             }
-            text.push_str(name);
+            text.push_str(&name(column));
         }
         text
     }
@@ -148,7 +160,8 @@ pub fn fit<'a>(matrix: &'a ModelMatrix<'a>, options: &FitOptions) -> Result<Fit<
         });
     }
     let solution = solve(matrix, options.precision);
-    if solution.independent.len() >= values.len() {
+    let saturated = solution.independent.len() >= values.len();
+    if saturated && !options.saturated {
         return Err(FitError::NoResidualDegrees {
             parameters: matrix.columns().len(),
             runs: values.len(),
@@ -264,11 +277,20 @@ impl<'a> Fit<'a> {
     /// about error.
     pub fn is_exact(&self) -> bool {
         // Residuals below 1e-12 of the response's spread are rounding.
-        self.residual_sum_of_squares() <= 1e-24 * self.total_sum_of_squares()
+        self.is_saturated() || self.residual_sum_of_squares() <= 1e-24 * self.total_sum_of_squares()
+    }
+
+    /// Whether there are as many parameters as runs, so that nothing is left to
+    /// judge them by.
+    pub fn is_saturated(&self) -> bool {
+        self.residual_df() == 0
     }
 
     /// The residual mean square, an estimate of the error variance.
     pub fn error_variance(&self) -> f64 {
+        if self.is_saturated() {
+            return f64::NAN;
+        }
         self.residual_sum_of_squares() / self.residual_df() as f64
     }
 
@@ -292,7 +314,7 @@ impl<'a> Fit<'a> {
     /// that is only a constant.
     pub fn f_test(&self) -> Option<(f64, f64)> {
         let df = self.model_df();
-        if df == 0 {
+        if df == 0 || self.is_saturated() {
             return None;
         }
         let explained = self.total_sum_of_squares() - self.residual_sum_of_squares();
@@ -374,9 +396,8 @@ impl<'a> Fit<'a> {
 
     fn estimate(&self) -> Vec<Coefficient> {
         let columns = self.matrix.columns();
-        let student = StudentT::new(self.residual_df() as f64)
-            .expect("a fit has at least one residual degree of freedom");
-        let reach = student.quantile(0.5 + self.confidence / 2.0);
+        let student = StudentT::new(self.residual_df() as f64).ok();
+        let reach = student.map_or(f64::NAN, |t| t.quantile(0.5 + self.confidence / 2.0));
         let sd = self.error_sd();
         self.solution
             .independent
@@ -388,11 +409,12 @@ impl<'a> Fit<'a> {
                 let t = estimate / standard_error;
                 Coefficient {
                     name: columns[column].name().to_owned(),
+                    label: columns[column].label().to_owned(),
                     term: columns[column].term(),
                     estimate,
                     standard_error,
                     t,
-                    p: student.two_sided(t),
+                    p: student.map_or(f64::NAN, |student| student.two_sided(t)),
                     lower: estimate - reach * standard_error,
                     upper: estimate + reach * standard_error,
                 }

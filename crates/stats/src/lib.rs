@@ -50,6 +50,7 @@ pub mod formula;
 pub mod influence;
 pub mod lack_of_fit;
 mod lstsq;
+pub mod marginal;
 pub mod matrix;
 pub mod means;
 mod parallel;

@@ -5,6 +5,7 @@ use super::{Forecast, ReportQuestion, learned};
 use crate::failure::Failure;
 use crate::runs_table::settings_json;
 use crate::study_file;
+use crate::units;
 use anyhow::anyhow;
 use paceline_advise::pick::Objective;
 use paceline_advise::runs::{FactorColumn, Runs};
@@ -12,7 +13,7 @@ use paceline_design::Design;
 use paceline_records::journal::{ReadJournalError, is_live, replay};
 use paceline_records::study::{Cell, Plan, StudyDir, StudyTable};
 use paceline_runner::study::{Progress, RunState, plan as planned, table};
-use paceline_stats::analysis::{Analysis, AnalysisOptions, analyze};
+use paceline_stats::analysis::{Analysis, AnalysisOptions, Unit, analyze};
 use paceline_stats::table::{ColumnData, Table};
 use paceline_study::{Capabilities, Study};
 use serde_json::{Value, json};
@@ -74,10 +75,14 @@ pub fn study(dir: &StudyDir, question: &ReportQuestion) -> Result<StudyReport, F
     let responses = responses(&plan, question)?;
     let rows = table(&plan, &progress);
     let done = done(&rows);
+    let units = units::of(&study);
 
     let analyses: Vec<(String, Result<Analysis, String>)> = responses
         .iter()
-        .map(|response| (response.clone(), explain(done.as_ref(), response, &plan)))
+        .map(|response| {
+            let analysis = explain(done.as_ref(), response, &plan, &units);
+            (response.clone(), analysis)
+        })
         .collect();
     let runs = done
         .as_ref()
@@ -235,11 +240,17 @@ fn done(rows: &StudyTable) -> Option<Table> {
     builder.finish().ok()
 }
 
-fn explain(done: Option<&Table>, response: &str, plan: &Plan) -> Result<Analysis, String> {
+fn explain(
+    done: Option<&Table>,
+    response: &str,
+    plan: &Plan,
+    units: &[(String, Unit)],
+) -> Result<Analysis, String> {
     let done = done.ok_or_else(nothing_done)?;
     let options = AnalysisOptions {
         factors: Some(&plan.factors),
         run_order: Some("order"),
+        units,
         ..AnalysisOptions::default()
     };
     analyze(done, response, &options).map_err(|error| error.to_string())

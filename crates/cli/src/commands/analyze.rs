@@ -7,13 +7,15 @@ use crate::output::{self, Page};
 use anyhow::anyhow;
 use clap::ValueEnum;
 use paceline_answers::table_file::TableFile;
+use paceline_answers::{study_file, units};
 use paceline_records::study::{Plan, ReadPlanError, StudyDir};
 use paceline_report::analyze::AnalysisReport;
 use paceline_report::number::count;
 use paceline_report::text::Style;
 use paceline_stats::analysis::{AnalysisOptions, AnalyzeError, analyze as analysed};
 use paceline_stats::anova::AnovaType;
-use paceline_stats::formula::{Formula, ResolveProblem};
+use paceline_stats::formula::{Formula, ResolveProblem, TermOrder};
+use paceline_study::Capabilities;
 use std::path::{Path, PathBuf};
 
 #[derive(Debug, clap::Args)]
@@ -26,9 +28,12 @@ pub(crate) struct Args {
     /// The model, as in `time ~ workers*batch_size`; chosen from the table by default
     #[arg(long)]
     formula: Option<String>,
-    /// The sums of squares: 1 in written order, 2 after the other terms, 3 after all
+    /// The sums of squares: 1 one after another, 2 after the other terms, 3 after all
     #[arg(long = "type", value_name = "1|2|3", default_value = "2", value_parser = kind)]
     kind: AnovaType,
+    /// Keep the terms in the order of the formula; by default main effects come first
+    #[arg(long, requires = "formula")]
+    written_order: bool,
     /// The columns that a chosen model may use
     #[arg(
         long,
@@ -83,6 +88,10 @@ pub(crate) fn analyze(args: &Args) -> Result<Exit, Failure> {
     // runs were made; the rest of its table is what came of them.
     let plan = study_plan(&args.table)?;
     let planned = plan.as_ref().map(|plan| plan.factors.as_slice());
+    let study = plan
+        .as_ref()
+        .and_then(|_| study_file::load(&args.table, &[], &Capabilities::ALL).ok());
+    let units = study.as_ref().map_or_else(Vec::new, units::of);
     let options = AnalysisOptions {
         formula: args.formula.as_deref(),
         factors: args
@@ -90,6 +99,11 @@ pub(crate) fn analyze(args: &Args) -> Result<Exit, Failure> {
             .as_deref()
             .or(planned.filter(|_| args.formula.is_none())),
         kind: args.kind,
+        order: match args.written_order {
+            true => TermOrder::Written,
+            false => TermOrder::ByDegree,
+        },
+        units: &units,
         run_order: args.order.as_deref().or(plan.as_ref().map(|_| "order")),
         ..AnalysisOptions::default()
     };
@@ -97,7 +111,6 @@ pub(crate) fn analyze(args: &Args) -> Result<Exit, Failure> {
         analysed(&file.table, &response, &options).map_err(|error| explain(error, &file))?;
     let report = AnalysisReport {
         analysis: &analysis,
-        table: &file.table,
         confidence: options.confidence,
         source: file.path.display().to_string(),
         remarks: remarks(&file),

@@ -2,7 +2,8 @@
 
 use super::AnalysisReport;
 use super::json::Numbers;
-use super::{anova, estimates, panel};
+use super::{anova, claims, comparisons, estimates, means, panel};
+use paceline_stats::analysis::{RobustResult, TermEvidence};
 use serde_json::{Value, json};
 
 /// Rows are listed one by one up to this many; a table can be joined by row
@@ -36,7 +37,7 @@ pub(super) fn document(report: &AnalysisReport<'_>) -> Value {
             "bic": n.put("bic", summary.bic),
             "condition_number": n.put("condition_number", summary.condition_number),
         },
-        "anova": anova::as_json(&analysis.anova, n),
+        "anova": anova::as_json(&analysis.anova, plain_evidence(report), n),
         "coefficients": estimates::coefficients_json(&analysis.coefficients, n),
         "aliased": aliased(report),
         "effects": analysis.effects.as_ref().map(|e| estimates::effects_json(e, n)),
@@ -58,12 +59,44 @@ pub(super) fn document(report: &AnalysisReport<'_>) -> Value {
             "suggestion": fit.suggestion.written(&analysis.response),
         })),
         "assumptions": panel::as_json(&analysis.assumptions, n),
-        "recommendation": panel::recommendation_json(&analysis.recommendation, n),
+        "recommendation": panel::recommendation_json(&analysis.recommendation, &analysis.evidence, n),
         "findings": analysis.findings.iter().map(|f| f.text.clone()).collect::<Vec<_>>(),
+        "claims": claims::as_json(&analysis.findings, n),
+        "means": means::as_json(&analysis.main_means, n),
+        "interaction_means": means::as_json(&analysis.interaction_means, n),
+        "comparisons": comparisons::as_json(&analysis.comparisons, n),
+        "decisive": analysis.decisive.as_ref().map(|found| json!({
+            "row": found.row,
+            "cooks_distance": n.put("cooks_distance of the decisive row", found.cooks_distance),
+            "share_of_residual": n.put("share of the decisive row", found.share),
+            "counts_without_it": found.gained,
+            "counts_only_with_it": found.lost,
+        })),
+        "curvature": analysis.curvature.as_ref().map(|test| json!({
+            "f": n.put("f of curvature", test.f),
+            "df": test.df,
+            "residual_df": test.residual_df,
+            "p": n.put("p of curvature", test.p),
+            "bends": test.bends.iter().map(|bend| json!({
+                "columns": bend.columns,
+                "p_holm": n.put("p_holm of a bend", bend.adjusted),
+                "above_the_line_in_the_middle": bend.up_in_the_middle,
+            })).collect::<Vec<_>>(),
+        })),
+        "unit": analysis.unit.symbol(),
         "rows": rows(report, n),
     });
     value["number_notes"] = numbers.notes().into();
     value
+}
+
+/// The evidence that belongs to the plain table: none if the findings rest on a
+/// transformed response, whose table has it.
+pub(super) fn plain_evidence<'a>(report: &'a AnalysisReport<'_>) -> &'a [TermEvidence] {
+    match &report.analysis.recommendation.result {
+        Some(RobustResult::Transformed(_)) => &[],
+        _ => &report.analysis.evidence,
+    }
 }
 
 fn aliased(report: &AnalysisReport<'_>) -> Vec<Value> {

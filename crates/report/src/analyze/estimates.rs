@@ -33,7 +33,7 @@ pub(super) fn effects_text(effects: &Effects, width: usize, style: Style) -> Str
     for effect in sorted.iter().take(SHOWN) {
         let (low, estimate, high) = bounds(effect);
         table.row([
-            effect.term.clone(),
+            spoken(&effect.term),
             significant(estimate, 3),
             significant(low, 3),
             significant(high, 3),
@@ -53,7 +53,7 @@ pub(super) fn alias_lines(effects: &Effects) -> Vec<String> {
         .iter()
         .filter_map(|effect| {
             let others = aliases(&effect.aliases)?;
-            Some(format!("{}, or {others}", effect.term))
+            Some(format!("{}, or {others}", spoken(&effect.term)))
         })
         .collect()
 }
@@ -65,9 +65,24 @@ fn aliases(aliases: &[SignedTerm]) -> Option<String> {
     let named: Vec<String> = aliases
         .iter()
         .filter(|alias| order(alias) == lowest)
-        .map(|alias| format!("{}{}", if alias.negative { "-" } else { "" }, alias.term))
+        .map(|alias| {
+            let sign = if alias.negative { "minus " } else { "" };
+            format!("{sign}{}", spoken(&alias.term))
+        })
         .collect();
     Some(named.join(" or "))
+}
+
+/// An effect in people's words: `a with b` for `a:b`.
+pub(super) fn spoken(term: &str) -> String {
+    let parts: Vec<&str> = term.split(':').collect();
+    match parts.as_slice() {
+        [first, middle @ .., last] if !middle.is_empty() => {
+            format!("{first} with {} and {last}", middle.join(", "))
+        }
+        [first, last] => format!("{first} with {last}"),
+        _ => term.to_owned(),
+    }
 }
 
 /// Coefficients of a model: each in its own unit.
@@ -94,7 +109,7 @@ pub(super) fn coefficients_text(
 
 fn coefficient_cells(coefficient: &Coefficient) -> [String; 6] {
     [
-        coefficient.name.clone(),
+        coefficient.label.clone(),
         significant(coefficient.estimate, 3),
         significant(coefficient.lower, 3),
         significant(coefficient.upper, 3),
@@ -126,7 +141,7 @@ pub(super) fn effects_html(effects: &Effects, caption: &str) -> HtmlTable {
     for effect in by_size(effects) {
         let (low, estimate, high) = bounds(effect);
         table.row([
-            effect.term.clone(),
+            spoken(&effect.term),
             significant(estimate, 3),
             significant(low, 3),
             significant(high, 3),
@@ -171,6 +186,7 @@ pub(super) fn coefficients_json(coefficients: &[Coefficient], numbers: &mut Numb
                 |name: &str, value: f64| numbers.put(&format!("{name} of {}", c.name), value);
             json!({
                 "name": c.name,
+                "label": c.label,
                 "estimate": put("estimate", c.estimate),
                 "standard_error": put("standard_error", c.standard_error),
                 "t": put("t", c.t),

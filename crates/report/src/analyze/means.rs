@@ -1,219 +1,193 @@
-//! Mean responses at the levels of factors, for plots.
+//! Adjusted means at the levels of factors: as plots, as a table, as JSON.
 
+use super::json::Numbers;
 use crate::chart::{Interaction, InteractionLine, LevelMean, MainEffect};
-use paceline_dist::StudentT;
-use paceline_stats::analysis::Analysis;
-use paceline_stats::table::{Column, ColumnData, Table};
+use crate::number::significant;
+use crate::text::{Column, Style, Table};
+use paceline_stats::analysis::{AdjustedMean, AdjustedMeans, Analysis};
+use serde_json::{Value, json};
 
-/// A factor with more levels than this is a line, not a row of means.
-const MOST_LEVELS: usize = 12;
 /// A page shows so many pairs of factors, strongest first.
 const MOST_PAIRS: usize = 9;
+/// A terminal shows so many means; JSON has all.
+const SHOWN: usize = 24;
 
-/// A factor of the model with the level of every fitted row.
-pub(super) struct Factor<'a> {
-    name: &'a str,
-    levels: Vec<String>,
-    of_point: Vec<u32>,
+/// What the means are, in words.
+pub(super) fn what(analysis: &Analysis) -> &'static str {
+    match (analysis.typical, analysis.anova.rows.len() > 1) {
+        (true, true) => "typical value, adjusted for the other terms",
+        (true, false) => "typical value",
+        (false, true) => "mean, adjusted for the other terms",
+        (false, false) => "mean",
+    }
 }
 
-/// The factors that the model's terms name and that have few levels.
-pub(super) fn factors<'a>(analysis: &Analysis, table: &'a Table) -> Vec<Factor<'a>> {
-    table
-        .columns()
-        .iter()
-        .filter(|column| {
-            analysis
-                .anova
-                .rows
-                .iter()
-                .any(|row| names(&row.term).contains(&column.name()))
-        })
-        .filter_map(|column| factor(analysis, column))
-        .collect()
-}
-
-/// The columns in a term such as `C(network):epochs`.
-fn names(term: &str) -> Vec<&str> {
-    term.split(':')
-        .map(|part| {
-            part.strip_prefix("C(")
-                .and_then(|rest| rest.strip_suffix(')'))
-                .map_or(part, |inner| {
-                    inner.split(',').next().unwrap_or(inner).trim()
+/// The adjusted mean at each level.
+pub(super) fn main_effects(analysis: &Analysis) -> Vec<MainEffect> {
+    let levels = |means: &AdjustedMeans| -> Vec<LevelMean> {
+        means
+            .cells
+            .iter()
+            .filter_map(|cell| {
+                Some(LevelMean {
+                    level: cell.values.first()?.clone(),
+                    mean: cell.mean?,
+                    interval: cell.interval,
                 })
-        })
-        .collect()
-}
-
-fn factor<'a>(analysis: &Analysis, column: &'a Column) -> Option<Factor<'a>> {
-    let rows = || analysis.points.iter().map(|point| point.row as usize);
-    let (levels, of_point) = match column.data() {
-        ColumnData::Numeric(values) => {
-            let mut levels: Vec<f64> = Vec::new();
-            for row in rows() {
-                if let Err(at) = levels.binary_search_by(|level| level.total_cmp(&values[row])) {
-                    levels.insert(at, values[row]);
-                }
-                if levels.len() > MOST_LEVELS {
-                    return None;
-                }
-            }
-            let of_point = rows()
-                .map(|row| {
-                    let at = levels.partition_point(|level| *level < values[row]);
-                    u32::try_from(at).expect("there are few levels")
-                })
-                .collect();
-            (levels.iter().map(f64::to_string).collect(), of_point)
-        }
-        ColumnData::Categorical { levels, codes, .. } => {
-            if levels.len() > MOST_LEVELS {
-                return None;
-            }
-            (levels.clone(), rows().map(|row| codes[row]).collect())
-        }
+            })
+            .collect()
     };
-    Some(Factor {
-        name: column.name(),
-        levels,
-        of_point,
-    })
-}
-
-/// The mean at each level, with the interval of each mean by its own spread.
-pub(super) fn main_effects(
-    analysis: &Analysis,
-    factors: &[Factor<'_>],
-    confidence: f64,
-) -> Vec<MainEffect> {
-    factors
-        .iter()
-        .map(|factor| {
-            let mut sums = vec![Sums::default(); factor.levels.len()];
-            for (point, &level) in analysis.points.iter().zip(&factor.of_point) {
-                if let Some(sum) = sums.get_mut(level as usize) {
-                    sum.add(point.observed);
-                }
-            }
-            let levels = factor
-                .levels
-                .iter()
-                .zip(&sums)
-                .filter(|(_, s)| s.count > 0.0);
-            MainEffect {
-                factor: factor.name.to_owned(),
-                levels: levels
-                    .map(|(level, sums)| LevelMean {
-                        level: level.clone(),
-                        mean: sums.mean,
-                        interval: sums.interval(confidence),
-                    })
-                    .collect(),
-            }
-        })
-        .collect()
+    let effects = analysis.main_means.iter().map(|means| MainEffect {
+        factor: means.factors.join(" with "),
+        levels: levels(means),
+    });
+    effects.filter(|effect| !effect.levels.is_empty()).collect()
 }
 
 /// The pairs of factors whose interaction is in the model, strongest first.
-pub(super) fn interactions(analysis: &Analysis, factors: &[Factor<'_>]) -> Vec<Interaction> {
-    let mut terms: Vec<_> = analysis
-        .anova
-        .rows
-        .iter()
-        .filter(|row| row.term.matches(':').count() == 1)
-        .collect();
-    terms.sort_by(|a, b| b.sum_of_squares.total_cmp(&a.sum_of_squares));
-    let find = |name: &str| factors.iter().find(|factor| factor.name == name);
-    terms
-        .iter()
-        .filter_map(|row| match names(&row.term)[..] {
-            [a, b] => Some(pair(analysis, find(a)?, find(b)?)),
-            _ => None,
-        })
+pub(super) fn interactions(analysis: &Analysis) -> Vec<Interaction> {
+    let strength = |means: &AdjustedMeans| {
+        let name = means.factors.join(" with ");
+        let row = analysis.anova.rows.iter().find(|row| row.name == name);
+        row.map_or(0.0, |row| row.sum_of_squares)
+    };
+    let mut pairs: Vec<&AdjustedMeans> = analysis.interaction_means.iter().collect();
+    pairs.sort_by(|a, b| strength(b).total_cmp(&strength(a)));
+    pairs
+        .into_iter()
         .take(MOST_PAIRS)
+        .filter_map(pair)
         .collect()
 }
 
-fn pair(analysis: &Analysis, a: &Factor<'_>, b: &Factor<'_>) -> Interaction {
-    // The factor with more levels runs along the axis: fewer lines are easier
-    // to tell apart.
-    let (along, by) = if a.levels.len() >= b.levels.len() {
-        (a, b)
-    } else {
-        (b, a)
+fn pair(means: &AdjustedMeans) -> Option<Interaction> {
+    let [first, second] = means.factors.as_slice() else {
+        return None;
     };
-    let mut sums = vec![vec![Sums::default(); along.levels.len()]; by.levels.len()];
-    let cells = along.of_point.iter().zip(&by.of_point);
-    for (point, (&x, &line)) in analysis.points.iter().zip(cells) {
-        let line = sums.get_mut(line as usize);
-        if let Some(sum) = line.and_then(|line| line.get_mut(x as usize)) {
-            sum.add(point.observed);
+    let values = |which: usize| {
+        let mut values: Vec<&str> = Vec::new();
+        for cell in &means.cells {
+            if !values.contains(&cell.values[which].as_str()) {
+                values.push(&cell.values[which]);
+            }
         }
-    }
-    Interaction {
-        along: along.name.to_owned(),
-        levels: along.levels.clone(),
-        by: by.name.to_owned(),
-        lines: by
-            .levels
+        values
+    };
+    let (rows, columns) = (values(0), values(1));
+    // The factor with more levels runs along the axis: fewer lines are easier to
+    // tell apart.
+    let first_along = rows.len() >= columns.len();
+    let (along, by) = if first_along {
+        (first, second)
+    } else {
+        (second, first)
+    };
+    let (levels, lines) = if first_along {
+        (rows, columns)
+    } else {
+        (columns, rows)
+    };
+    let at = |level: &str, line: &str| {
+        let wanted = if first_along {
+            [level, line]
+        } else {
+            [line, level]
+        };
+        let found = means.cells.iter().find(|cell| cell.values == wanted);
+        // A combination that was never run is not drawn, whatever the model says.
+        found
+            .filter(|cell| cell.count > 0)
+            .and_then(|cell| cell.mean)
+    };
+    Some(Interaction {
+        along: along.clone(),
+        levels: levels.iter().map(|&level| level.to_owned()).collect(),
+        by: by.clone(),
+        lines: lines
             .iter()
-            .zip(&sums)
-            .map(|(level, sums)| InteractionLine {
-                level: level.clone(),
-                means: sums
-                    .iter()
-                    .map(|s| (s.count > 0.0).then_some(s.mean))
-                    .collect(),
+            .map(|&line| InteractionLine {
+                level: line.to_owned(),
+                means: levels.iter().map(|level| at(level, line)).collect(),
             })
             .collect(),
-    }
+    })
 }
 
-/// A running mean and sum of squared deviations (Welford, Technometrics 4,
-/// 1962), which does not cancel for responses far from zero.
-#[derive(Clone, Default)]
-struct Sums {
-    count: f64,
-    mean: f64,
-    squares: f64,
+/// The adjusted means of a terminal.
+pub(super) fn text(analysis: &Analysis, width: usize, style: Style) -> String {
+    let mut table = Table::new([
+        Column::words("factor"),
+        Column::words("level"),
+        Column::amounts("runs"),
+        Column::decimals("mean"),
+        Column::decimals("lower"),
+        Column::decimals("upper"),
+    ]);
+    let mut shown = 0;
+    let mut all = 0;
+    for means in &analysis.main_means {
+        all += means.cells.len();
+        if shown + means.cells.len() > SHOWN && shown > 0 {
+            continue;
+        }
+        for (index, cell) in means.cells.iter().enumerate() {
+            let factor = match index {
+                0 => means.factors.join(" with "),
+                _ => String::new(),
+            };
+            table.row(cells(&factor, cell));
+        }
+        shown += means.cells.len();
+    }
+    let mut out = table.render(width, style);
+    if all > shown {
+        out.push_str(&format!(
+            "… and {} more; --format json has all\n",
+            all - shown
+        ));
+    }
+    out
 }
 
-impl Sums {
-    fn add(&mut self, value: f64) {
-        self.count += 1.0;
-        let before = value - self.mean;
-        self.mean += before / self.count;
-        self.squares += before * (value - self.mean);
-    }
-
-    fn interval(&self, confidence: f64) -> Option<(f64, f64)> {
-        let df = self.count - 1.0;
-        let student = StudentT::new(df).ok()?;
-        let reach = student.upper_quantile((1.0 - confidence) / 2.0);
-        let half = reach * (self.squares / df / self.count).sqrt();
-        Some((self.mean - half, self.mean + half))
-    }
+fn cells(factor: &str, cell: &AdjustedMean) -> [String; 6] {
+    let number = |value: Option<f64>| value.map_or_else(String::new, |v| significant(v, 4));
+    [
+        factor.to_owned(),
+        cell.values.join(", "),
+        cell.count.to_string(),
+        match cell.mean {
+            Some(mean) => significant(mean, 4),
+            None => "not estimable".to_owned(),
+        },
+        number(cell.interval.map(|interval| interval.0)),
+        number(cell.interval.map(|interval| interval.1)),
+    ]
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn terms_name_their_columns() {
-        assert_eq!(names("C(network, Sum):epochs"), ["network", "epochs"]);
-        assert_eq!(names("workers"), ["workers"]);
-    }
-
-    #[test]
-    fn a_mean_of_one_value_has_no_interval() {
-        let mut sums = Sums::default();
-        sums.add(3.0);
-        assert_eq!(sums.interval(0.95), None);
-        sums.add(5.0);
-        let (low, high) = sums.interval(0.95).expect("two values have a spread");
-        // The t quantile of one degree of freedom is 12.7062.
-        assert!((low + 8.7062).abs() < 1e-3 && (high - 16.7062).abs() < 1e-3);
-    }
+pub(super) fn as_json(means: &[AdjustedMeans], numbers: &mut Numbers) -> Value {
+    let groups: Vec<Value> = means
+        .iter()
+        .map(|means| {
+            let cells: Vec<Value> = means
+                .cells
+                .iter()
+                .map(|cell| {
+                    let name = cell.values.join(", ");
+                    let mut put = |what: &str, value: Option<f64>| match value {
+                        Some(value) => numbers.put(&format!("{what} at {name}"), value),
+                        None => Value::Null,
+                    };
+                    json!({
+                        "values": cell.values,
+                        "runs": cell.count,
+                        "mean": put("mean", cell.mean),
+                        "lower": put("lower", cell.interval.map(|i| i.0)),
+                        "upper": put("upper", cell.interval.map(|i| i.1)),
+                    })
+                })
+                .collect();
+            json!({ "factors": means.factors, "means": cells })
+        })
+        .collect();
+    Value::Array(groups)
 }

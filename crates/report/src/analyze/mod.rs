@@ -2,6 +2,8 @@
 //! plots for people.
 
 mod anova;
+mod claims;
+mod comparisons;
 mod document;
 mod estimates;
 mod json;
@@ -15,7 +17,6 @@ pub(crate) use panel::sentence;
 
 use crate::text::Style;
 use paceline_stats::analysis::Analysis;
-use paceline_stats::table::Table;
 use serde_json::Value;
 
 /// An analysis with what a reader needs beside its numbers.
@@ -23,8 +24,6 @@ use serde_json::Value;
 pub struct AnalysisReport<'a> {
     /// The analysis.
     pub analysis: &'a Analysis,
-    /// The table it was made from, for the means that plots show.
-    pub table: &'a Table,
     /// The coverage of the intervals, as the analysis was asked for.
     pub confidence: f64,
     /// Where the table came from.
@@ -46,7 +45,8 @@ impl AnalysisReport<'_> {
     /// `confidence`, `observations`, `dropped`, `notes`, `summary`, `anova`,
     /// `coefficients`, `aliased`, `effects`, `lenth`, `variance_inflation`,
     /// `outliers`, `lack_of_fit`, `box_cox`, `assumptions`, `recommendation`,
-    /// `findings`, `rows` and `number_notes`; keys may be added, and none is
+    /// `findings`, `claims`, `means`, `interaction_means`, `comparisons`,
+    /// `decisive`, `curvature`, `unit`, `rows` and `number_notes`; keys may be added, and none is
     /// renamed or removed. A part that the analysis does not have is `null`. A
     /// number that JSON cannot hold is `null` too, and `number_notes` says which
     /// and why. `rows` is `null` for tables of more than 20,000 rows.
@@ -79,6 +79,15 @@ impl AnalysisReport<'_> {
     fn coverage(&self) -> String {
         // Rounding keeps 0.95 · 100 from showing its last bits.
         format!("{}%", (self.confidence * 1e6).round() / 1e4)
+    }
+
+    /// The response that means are of, with its unit: `duration (s)`.
+    fn response(&self) -> String {
+        let name = &self.analysis.spoken_response;
+        match self.analysis.unit.symbol() {
+            Some(unit) => format!("{name} ({unit})"),
+            None => name.clone(),
+        }
     }
 
     /// The level of tests.

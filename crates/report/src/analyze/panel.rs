@@ -7,7 +7,7 @@ use crate::page::{Heading, HtmlTable};
 use crate::text::{Column, Style, Table, paragraph};
 use paceline_stats::analysis::{
     Assumption, AssumptionKind, CheckResult, Method, PermutationResult, Recommendation,
-    RobustResult, Verdict,
+    RobustResult, RobustTest, TermEvidence, Verdict,
 };
 use serde_json::{Value, json};
 
@@ -48,7 +48,7 @@ fn verdict(verdict: Verdict) -> &'static str {
     }
 }
 
-fn evidence(results: &[CheckResult]) -> String {
+fn tests(results: &[CheckResult]) -> String {
     let results: Vec<String> = results
         .iter()
         .map(|result| {
@@ -67,10 +67,10 @@ pub(super) fn text(assumptions: &[Assumption], width: usize, style: Style) -> St
     let mut out = String::new();
     for assumption in assumptions {
         let mark = format!("  {:<12}", verdict(assumption.verdict));
-        let tests = evidence(&assumption.results);
-        let heading = match tests.is_empty() {
+        let found = tests(&assumption.results);
+        let heading = match found.is_empty() {
             true => title(assumption.kind).to_owned(),
-            false => format!("{}: {tests}", title(assumption.kind)),
+            false => format!("{}: {found}", title(assumption.kind)),
         };
         let first = paragraph(&mark, &heading, width);
         match assumption.verdict {
@@ -96,7 +96,7 @@ pub(super) fn html(assumptions: &[Assumption], caption: &str) -> HtmlTable {
         table.row([
             title(assumption.kind),
             verdict(assumption.verdict),
-            &evidence(&assumption.results),
+            &tests(&assumption.results),
             &sentences(&[&assumption.meaning, &assumption.advice]),
         ]);
     }
@@ -165,6 +165,8 @@ pub(super) fn method(recommendation: &Recommendation) -> String {
         Method::Welch => "Welch's analysis of variance",
         Method::KruskalWallis => "Kruskal and Wallis' test on ranks",
         Method::Permutation => "permutation tests",
+        Method::Robust => "least squares with errors that allow for unequal spread",
+        Method::Lenth => "Lenth's method",
         _ => "another method",
     }
     .to_owned()
@@ -177,15 +179,26 @@ fn method_key(method: Method) -> &'static str {
         Method::Welch => "welch",
         Method::KruskalWallis => "kruskal_wallis",
         Method::Permutation => "permutation",
+        Method::Robust => "robust",
+        Method::Lenth => "lenth",
         _ => "other",
     }
 }
 
 /// The result of the method to trust, where it is not the plain fit.
-pub(super) fn result_text(result: &RobustResult, level: f64, width: usize, style: Style) -> String {
+pub(super) fn result_text(
+    result: &RobustResult,
+    evidence: &[TermEvidence],
+    level: f64,
+    width: usize,
+    style: Style,
+) -> String {
     match result {
         RobustResult::Transformed(result) => {
-            let mut out = anova::text(&result.anova, level, width, style);
+            let mut out = anova::text(&result.anova, evidence, level, width, style);
+            if let Some(words) = anova::adjustment(evidence) {
+                out.push_str(&paragraph("", &words, width));
+            }
             out.push_str(&format!(
                 "R² {} for {}\n",
                 significant(result.r_squared, 4),
@@ -196,12 +209,15 @@ pub(super) fn result_text(result: &RobustResult, level: f64, width: usize, style
                     "{}: {} ({})",
                     title(assumption.kind),
                     verdict(assumption.verdict),
-                    evidence(&assumption.results)
+                    tests(&assumption.results)
                 );
                 out.push_str(&paragraph("", &line, width));
             }
             if let Some(tests) = &result.permutation {
                 out.push_str(&permutation_table(tests).render(width, style));
+            }
+            if let Some(tests) = &result.robust {
+                out.push_str(&robust_table(tests).render(width, style));
             }
             out
         }
@@ -216,8 +232,24 @@ pub(super) fn result_text(result: &RobustResult, level: f64, width: usize, style
             p_value(test.p)
         ),
         RobustResult::Permutation(tests) => permutation_table(tests).render(width, style),
+        RobustResult::Robust(tests) => robust_table(tests).render(width, style),
     }
 }
+
+fn robust_table(tests: &[RobustTest]) -> Table {
+    let mut table = Table::new([
+        Column::words("term"),
+        Column::decimals("F"),
+        Column::decimals(ROBUST_P),
+    ]);
+    for test in tests {
+        table.row([&test.name, &significant(test.f, 4), &p_value(test.p)]);
+    }
+    table
+}
+
+/// The heading of p-values that allow for unequal spread.
+const ROBUST_P: &str = "p, unequal spread allowed";
 
 fn permutation_table(tests: &[PermutationResult]) -> Table {
     let mut table = Table::new([
@@ -226,13 +258,13 @@ fn permutation_table(tests: &[PermutationResult]) -> Table {
         Column::decimals("p by permutation"),
     ]);
     for test in tests {
-        table.row([&test.term, &significant(test.f, 4), &p_value(test.p)]);
+        table.row([&test.name, &significant(test.f, 4), &p_value(test.p)]);
     }
     table
 }
 
 /// The tables of the method to trust on a page.
-pub(super) fn result_html(result: &RobustResult) -> Vec<HtmlTable> {
+pub(super) fn result_html(result: &RobustResult, evidence: &[TermEvidence]) -> Vec<HtmlTable> {
     let permutations = |tests: &[PermutationResult]| {
         let mut table = HtmlTable::new(
             "Permutation tests of the terms",
@@ -243,19 +275,34 @@ pub(super) fn result_html(result: &RobustResult) -> Vec<HtmlTable> {
             ],
         );
         for test in tests {
-            table.row([&test.term, &significant(test.f, 4), &p_value(test.p)]);
+            table.row([&test.name, &significant(test.f, 4), &p_value(test.p)]);
+        }
+        table
+    };
+    let robust = |tests: &[RobustTest]| {
+        let mut table = HtmlTable::new(
+            "Tests of the terms that allow for unequal spread (HC3)",
+            [
+                Heading::words("term"),
+                Heading::numbers("F"),
+                Heading::numbers(ROBUST_P),
+            ],
+        );
+        for test in tests {
+            table.row([&test.name, &significant(test.f, 4), &p_value(test.p)]);
         }
         table
     };
     match result {
         RobustResult::Transformed(result) => {
             let caption = format!("Analysis of variance of {}", result.response);
-            let mut tables = vec![anova::html(&result.anova, &caption)];
+            let mut tables = vec![anova::html(&result.anova, evidence, &caption)];
             if !result.assumptions.is_empty() {
                 let caption = format!("Assumptions checked again for {}", result.response);
                 tables.push(html(&result.assumptions, &caption));
             }
             tables.extend(result.permutation.as_deref().map(permutations));
+            tables.extend(result.robust.as_deref().map(robust));
             tables
         }
         RobustResult::Welch(test) => vec![single("Welch's test", test.statistic, test.p)],
@@ -263,6 +310,7 @@ pub(super) fn result_html(result: &RobustResult) -> Vec<HtmlTable> {
             vec![single("Kruskal–Wallis test", test.statistic, test.p)]
         }
         RobustResult::Permutation(tests) => vec![permutations(tests)],
+        RobustResult::Robust(tests) => vec![robust(tests)],
     }
 }
 
@@ -279,13 +327,31 @@ fn single(name: &str, statistic: f64, p: f64) -> HtmlTable {
     table
 }
 
-pub(super) fn recommendation_json(recommendation: &Recommendation, numbers: &mut Numbers) -> Value {
+pub(super) fn recommendation_json(
+    recommendation: &Recommendation,
+    evidence: &[TermEvidence],
+    numbers: &mut Numbers,
+) -> Value {
+    let robust = |tests: &[RobustTest], numbers: &mut Numbers| -> Vec<Value> {
+        tests
+            .iter()
+            .map(|test| {
+                json!({
+                    "term": test.term,
+                    "name": test.name,
+                    "f": numbers.put("f with unequal spread", test.f),
+                    "p": numbers.put("p with unequal spread", test.p),
+                })
+            })
+            .collect()
+    };
     let permutations = |tests: &[PermutationResult], numbers: &mut Numbers| -> Vec<Value> {
         tests
             .iter()
             .map(|test| {
                 json!({
                     "term": test.term,
+                    "name": test.name,
                     "f": numbers.put("f by permutation", test.f),
                     "p": numbers.put("p by permutation", test.p),
                 })
@@ -295,12 +361,13 @@ pub(super) fn recommendation_json(recommendation: &Recommendation, numbers: &mut
     let result = recommendation.result.as_ref().map(|result| match result {
         RobustResult::Transformed(result) => json!({
             "response": result.response,
-            "anova": anova::as_json(&result.anova, numbers),
+            "anova": anova::as_json(&result.anova, evidence, numbers),
             "coefficients": estimates::coefficients_json(&result.coefficients, numbers),
             "r_squared": numbers.put("r_squared", result.r_squared),
             "effects": result.effects.as_ref().map(|e| estimates::effects_json(e, numbers)),
             "assumptions": as_json(&result.assumptions, numbers),
             "permutation": result.permutation.as_ref().map(|tests| permutations(tests, numbers)),
+            "robust": result.robust.as_ref().map(|tests| robust(tests, numbers)),
         }),
         RobustResult::Welch(test) => json!({
             "f": numbers.put("Welch's F", test.statistic),
@@ -314,6 +381,7 @@ pub(super) fn recommendation_json(recommendation: &Recommendation, numbers: &mut
             "p": numbers.put("p", test.p),
         }),
         RobustResult::Permutation(tests) => json!({ "terms": permutations(tests, numbers) }),
+        RobustResult::Robust(tests) => json!({ "terms": robust(tests, numbers) }),
     });
     json!({
         "method": method_key(recommendation.method),

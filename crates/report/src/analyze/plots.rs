@@ -1,6 +1,6 @@
 //! The plots of an analysis.
 
-use super::estimates::{bounds, by_size};
+use super::estimates::{bounds, by_size, spoken};
 use crate::chart::{
     Chart, DanielEffect, Limit, QqLine, cooks_distance, half_normal, quantile_quantile,
     residuals_and_fitted,
@@ -69,7 +69,7 @@ pub(super) fn daniel(analysis: &Analysis, coverage: &str) -> Option<Chart> {
     let effects = analysis.effects.as_ref()?;
     let mut named: Vec<(String, f64)> = by_size(effects)
         .iter()
-        .map(|effect| (effect.term.clone(), effect.estimate.abs()))
+        .map(|effect| (spoken(&effect.term), effect.estimate.abs()))
         .collect();
     let (pseudo, limits) = match &analysis.lenth {
         Some(lenth) => {

@@ -1,6 +1,7 @@
 //! An analysis in a terminal.
 
-use super::{AnalysisReport, anova, estimates, panel};
+use super::document::plain_evidence;
+use super::{AnalysisReport, anova, comparisons, estimates, means, panel};
 use crate::number::count;
 use crate::text::{Style, paragraph, printable};
 
@@ -22,12 +23,20 @@ pub(super) fn screen(report: &AnalysisReport<'_>, width: usize, style: Style) ->
             .push_str(&paragraph("note: ", &printable(&note), width));
     }
     let kind = anova::kind(analysis.anova.kind);
-    out.heading(&format!("Analysis of variance, type {kind}"));
+    let order = anova::order(analysis.anova.kind);
+    out.heading(&format!("Analysis of variance, type {kind}: {order}"));
+    let evidence = plain_evidence(report);
     out.text
-        .push_str(&anova::text(&analysis.anova, level, width, style));
+        .push_str(&anova::text(&analysis.anova, evidence, level, width, style));
+    if let Some(words) = anova::adjustment(evidence) {
+        out.words(&words);
+    }
     out.heading("Variation explained");
     out.text
         .push_str(&anova::variation_text(&analysis.anova, width));
+    if let Some(note) = anova::shares_note(&analysis.anova) {
+        out.words(&note);
+    }
     let coverage = report.coverage();
     match &analysis.effects {
         Some(effects) => {
@@ -49,6 +58,20 @@ pub(super) fn screen(report: &AnalysisReport<'_>, width: usize, style: Style) ->
             out.text.push_str(&text);
         }
     }
+    if analysis.effects.is_none() && !analysis.main_means.is_empty() {
+        let response = report.response();
+        let what = means::what(analysis);
+        out.heading(&format!("{response}: {what}, {coverage} intervals"));
+        out.text.push_str(&means::text(analysis, width, style));
+    }
+    for pairs in &analysis.comparisons {
+        out.heading(&comparisons::heading(pairs, &coverage));
+        out.text
+            .push_str(&comparisons::text(pairs, level, width, style));
+        if let Some(note) = comparisons::note(pairs) {
+            out.words(&note);
+        }
+    }
     out.heading("Assumptions");
     out.text
         .push_str(&panel::text(&analysis.assumptions, width, style));
@@ -56,8 +79,13 @@ pub(super) fn screen(report: &AnalysisReport<'_>, width: usize, style: Style) ->
         let method = panel::method(&analysis.recommendation);
         out.heading(&format!("The method to trust: {method}"));
         out.words(&panel::sentence(&analysis.recommendation.reason));
-        out.text
-            .push_str(&panel::result_text(result, level, width, style));
+        out.text.push_str(&panel::result_text(
+            result,
+            &analysis.evidence,
+            level,
+            width,
+            style,
+        ));
     }
     out.heading("What this means");
     for (i, finding) in analysis.findings.iter().enumerate() {

@@ -1,6 +1,7 @@
 //! An analysis as a page.
 
-use super::{AnalysisReport, anova, estimates, means, panel, plots};
+use super::document::plain_evidence;
+use super::{AnalysisReport, anova, comparisons, estimates, means, panel, plots};
 use crate::chart::{interactions, main_effects};
 use crate::html::{Element, Html};
 use crate::number::count;
@@ -31,15 +32,34 @@ fn meaning(report: &AnalysisReport<'_>) -> Section {
 
 fn variation(report: &AnalysisReport<'_>) -> Section {
     let analysis = report.analysis;
-    let chart = anova::variation_chart(&analysis.response, &analysis.anova, report.level());
+    let evidence = plain_evidence(report);
+    let chart = anova::variation_chart(
+        &analysis.response,
+        &analysis.anova,
+        evidence,
+        report.level(),
+    );
     let kind = anova::kind(analysis.anova.kind);
-    let caption = format!("Analysis of variance of {}, type {kind}", analysis.response);
-    Section::new("variation", "Where the variation comes from")
-        .figure(
-            &chart,
-            "Dark bars are terms whose p-value is below the level of the test.",
-        )
-        .push(anova::html(&analysis.anova, &caption))
+    let order = anova::order(analysis.anova.kind);
+    let caption = format!(
+        "Analysis of variance of {}, type {kind}: {order}",
+        analysis.response
+    );
+    let bars = match evidence.is_empty() {
+        true => "The findings rest on another model, whose table is below.",
+        false => "Dark bars are terms whose adjusted p-value is below the level of the test.",
+    };
+    let mut section = Section::new("variation", "Where the variation comes from")
+        .figure(&chart, bars)
+        .push(anova::html(&analysis.anova, evidence, &caption));
+    let notes = [
+        anova::adjustment(evidence),
+        anova::shares_note(&analysis.anova),
+    ];
+    for note in notes.into_iter().flatten() {
+        section = section.paragraph(&panel::sentence(&note));
+    }
+    section
 }
 
 /// The method to trust where the plain fit is not, with its heading.
@@ -48,7 +68,9 @@ fn method(report: &AnalysisReport<'_>) -> Option<(String, Html)> {
     let result = recommendation.result.as_ref()?;
     let heading = format!("The method to trust: {}", panel::method(recommendation));
     let reason = Element::new("p").child(Html::prose(&panel::sentence(&recommendation.reason)));
-    let tables = panel::result_html(result).into_iter().map(Html::from);
+    let tables = panel::result_html(result, &report.analysis.evidence)
+        .into_iter()
+        .map(Html::from);
     let content = Html::join([Html::from(reason)].into_iter().chain(tables));
     Some((heading, content))
 }
@@ -67,23 +89,23 @@ pub(super) fn parts(report: &AnalysisReport<'_>) -> Vec<(String, Html)> {
 fn effects(report: &AnalysisReport<'_>) -> Section {
     let analysis = report.analysis;
     let coverage = report.coverage();
-    let factors = means::factors(analysis, report.table);
-    let mains = means::main_effects(analysis, &factors, report.confidence);
-    let pairs = means::interactions(analysis, &factors);
+    let response = report.response();
+    let what = means::what(analysis);
+    let mains = means::main_effects(analysis);
+    let pairs = means::interactions(analysis);
     let mut section = Section::new("effects", "What each factor does");
     if !mains.is_empty() {
         section = section.figure(
-            &main_effects(&analysis.response, &mains),
+            &main_effects(&response, &mains),
             &format!(
-                "Mean {} at each level, with {coverage} intervals of the means. All panels share \
-                 one scale.",
-                analysis.response
+                "{response} at each level: {what}, with {coverage} intervals. All panels share one \
+                 scale."
             ),
         );
     }
     if !pairs.is_empty() {
         section = section.figure(
-            &interactions(&analysis.response, &pairs),
+            &interactions(&response, &pairs),
             "Interactions in the model, strongest first. Lines that are not parallel interact.",
         );
     }
@@ -92,6 +114,13 @@ fn effects(report: &AnalysisReport<'_>) -> Section {
             &chart,
             "Half-normal plot (Daniel): effects along the dashed line are no more than noise.",
         );
+    }
+    for pairs in &analysis.comparisons {
+        let caption = comparisons::heading(pairs, &coverage);
+        section = section.push(comparisons::html(pairs, &caption));
+        if let Some(note) = comparisons::note(pairs) {
+            section = section.paragraph(&note);
+        }
     }
     match &analysis.effects {
         Some(effects) => {

@@ -29,7 +29,6 @@ impl<'a> Dossier<'a> {
             let shown = analysis.as_ref().map_err(Clone::clone);
             let shown = shown.map(|analysis| AnalysisReport {
                 analysis,
-                table: report.done.as_ref().expect("what was analysed is there"),
                 confidence: report.confidence,
                 source: source.clone(),
                 remarks: remarks(left),

@@ -49,12 +49,13 @@ fn study_figures(dossier: &Dossier<'_>, study: &StudyPart<'_>) -> Vec<(String, S
     }
     if let Some((response, Ok(report))) = study.analyses.first() {
         let rows = report.analysis.anova.rows.iter();
+        let rows = rows.filter(|row| row.percent.is_finite());
         if let Some(row) = rows.max_by(|a, b| a.percent.total_cmp(&b.percent)) {
             figures.push((
                 format!("Matters most for {response}"),
                 format!(
                     "{}: {} of the variation",
-                    plain(&row.term),
+                    row.name,
                     percent(row.percent / 100.0)
                 ),
             ));
@@ -62,18 +63,6 @@ fn study_figures(dossier: &Dossier<'_>, study: &StudyPart<'_>) -> Vec<(String, S
     }
     figures.extend(most_held(dossier));
     figures
-}
-
-/// A term as people say it: `C(batch_size):workers` is `batch_size:workers`.
-fn plain(term: &str) -> String {
-    let bare = |part: &str| {
-        let inner = part
-            .strip_prefix("C(")
-            .and_then(|rest| rest.strip_suffix(')'));
-        inner.unwrap_or(part).to_owned()
-    };
-    let parts: Vec<String> = term.split(':').map(bare).collect();
-    parts.join(" and ")
 }
 
 fn most_held(dossier: &Dossier<'_>) -> Option<(String, String)> {
@@ -275,10 +264,5 @@ mod tests {
             Some("It reported steps 471.0 last.")
         );
         assert_eq!(reported(&[]), None);
-    }
-
-    #[test]
-    fn a_term_is_named_by_its_factors() {
-        assert_eq!(plain("C(batch_size):workers"), "batch_size and workers");
     }
 }

@@ -30,7 +30,9 @@ pub(super) fn model(
 ) -> Result<Model, AnalyzeError> {
     if let Some(formula) = options.formula {
         let parsed = Formula::parse(formula)?;
-        if !parsed.response_columns().contains(&response) {
+        let named = parsed.response_columns().contains(&response)
+            || same_text(parsed.response_text(), response);
+        if !named {
             return Err(AnalyzeError::OtherResponse {
                 formula: parsed.response_text().to_owned(),
                 response: response.to_owned(),
@@ -43,6 +45,7 @@ pub(super) fn model(
             notes: Vec::new(),
         });
     }
+    require_column(table, response)?;
     let Candidates { factors, mut notes } = candidates(table, response, options)?;
     if factors.is_empty() {
         return Err(AnalyzeError::NoFactors {
@@ -55,7 +58,7 @@ pub(super) fn model(
     let main = format!("{left} ~ {}", names.join(" + "));
     if factors.len() > 1 {
         match with_interactions(table, &main, &names, &factors, options)? {
-            Interactions::Kept(model) => return Ok(model.with_notes(notes)),
+            Interactions::Kept(model) => return Ok((*model).with_notes(notes)),
             Interactions::Dropped(why) => notes.push(why),
         }
     }
@@ -66,6 +69,12 @@ pub(super) fn model(
         frame,
         notes,
     })
+}
+
+/// Whether two texts differ in spaces only.
+fn same_text(a: &str, b: &str) -> bool {
+    let bare = |text: &str| -> String { text.chars().filter(|c| !c.is_whitespace()).collect() };
+    bare(a) == bare(b)
 }
 
 impl Model {
@@ -103,15 +112,25 @@ fn candidates(
         }
         None => table.columns().iter().map(Column::name).collect(),
     };
+    let used = |name: &&str| *name != response && Some(*name) != options.run_order;
+    let names: Vec<&str> = names.into_iter().filter(used).collect();
+    let centred = centre_points(table, &names);
     for name in names {
-        if name == response || Some(name) == options.run_order {
-            continue;
-        }
         let Some(column) = table.column(name) else {
             continue;
         };
         let asked = options.factors.is_some();
         match role(column) {
+            Role::Levels(3) if centred.contains(&name) => {
+                notes.push(format!(
+                    "`{name}` takes its middle value only at centre points and enters as a \
+                     straight line; the centre points tell whether it bends"
+                ));
+                factors.push(Candidate {
+                    text: written(name),
+                    columns: 1,
+                });
+            }
             Role::Constant => notes.push(format!("`{name}` never varies and was left out")),
             Role::Identifier if !asked => notes.push(format!(
                 "`{name}` names almost every row differently and was left out"
@@ -160,6 +179,40 @@ fn candidates(
         }
     }
     Ok(Candidates { factors, notes })
+}
+
+/// The numbers of a two-level design with centre points: three values each, and
+/// the middle one in the same rows for all of them.
+fn centre_points<'a>(table: &Table, names: &[&'a str]) -> Vec<&'a str> {
+    let mut found: Vec<(&str, Vec<bool>)> = Vec::new();
+    for &name in names {
+        let Some(values) = table.column(name).and_then(Column::as_numeric) else {
+            continue;
+        };
+        let finite = || values.iter().copied().filter(|value| value.is_finite());
+        let low = finite().fold(f64::INFINITY, f64::min);
+        let high = finite().fold(f64::NEG_INFINITY, f64::max);
+        let middle: Vec<bool> = values.iter().map(|&v| v > low && v < high).collect();
+        let mut inner = values
+            .iter()
+            .zip(&middle)
+            .filter(|(_, is)| **is)
+            .map(|(v, _)| *v);
+        let Some(first) = inner.next() else {
+            continue;
+        };
+        if inner.all(|value| value == first) {
+            found.push((name, middle));
+        }
+    }
+    let together = |(_, rows): &&(&'a str, Vec<bool>)| {
+        found.iter().filter(|(_, other)| other == rows).count() > 1
+    };
+    found
+        .iter()
+        .filter(together)
+        .map(|(name, _)| *name)
+        .collect()
 }
 
 enum Role {
@@ -224,7 +277,7 @@ fn written(name: &str) -> String {
 }
 
 enum Interactions {
-    Kept(Model),
+    Kept(Box<Model>),
     Dropped(String),
 }
 
@@ -278,15 +331,15 @@ fn with_interactions(
                 .filter(|&term| !estimable(term))
                 .collect();
             for &term in &lost {
-                let label = &chosen.terms()[term].label;
+                let name = chosen.term_name(term);
                 let same = fitted
                     .aliases()
                     .iter()
                     .find(|alias| alias.term == Some(term))
-                    .map(|alias| alias.combination())
+                    .map(|alias| alias.combination_of(|name| fitted.matrix().label_of(name)))
                     .unwrap_or_default();
                 notes.push(format!(
-                    "`{label}` was left out: in these runs it equals {same}"
+                    "`{name}` was left out: in these runs it equals {same}"
                 ));
                 formula.push_str(&format!(" - {}", interaction(&chosen, term)));
             }
@@ -303,11 +356,11 @@ impl Interactions {
         notes.push(format!(
             "the model was chosen: main effects and two-factor interactions ({formula})"
         ));
-        Interactions::Kept(Model {
+        Interactions::Kept(Box::new(Model {
             formula,
             frame,
             notes,
-        })
+        }))
     }
 }
 

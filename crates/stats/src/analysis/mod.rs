@@ -15,117 +15,49 @@
 mod assumptions;
 mod choice;
 mod comparisons;
+mod curvature;
+mod design;
+mod evidence;
+mod figures;
 mod findings;
+mod influential;
+mod means;
+mod options;
 mod recommendation;
+mod scale;
+mod units;
 mod wording;
 
 pub use assumptions::{Assumption, AssumptionKind, CheckResult, Verdict};
 pub use comparisons::{ComparisonMethod, Comparisons};
-pub use findings::{Finding, FindingKind};
+pub use curvature::{Bend, Curvature};
+pub use evidence::{Basis, TermEvidence};
+pub use figures::{FitSummary, Point, VariationShare};
+pub use findings::{Claim, ClaimKind, Finding, FindingKind};
+pub use influential::Decisive;
+pub use means::{AdjustedMean, AdjustedMeans};
+pub use options::{AnalysisOptions, AnalyzeError};
 pub use recommendation::{
-    Method, PermutationResult, Recommendation, RobustResult, TransformedResult,
+    Method, PermutationResult, Recommendation, RobustResult, RobustTest, TransformedResult,
 };
+pub use units::Unit;
 
 use crate::anova::{Anova, AnovaType};
 use crate::box_cox::BoxCox;
 use crate::cells::Cells;
-use crate::checks::{Lenth, lenth};
+use crate::checks::Lenth;
 use crate::collinearity::{VarianceInflation, variance_inflation};
-use crate::effects::{CodedFactor, Effects};
+use crate::effects::Effects;
 use crate::fit::{Alias, Coefficient, Fit, FitError, FitOptions, fit};
-use crate::formula::{
-    Formula, FrameOptions, MissingPolicy, ModelFrame, ParseFormulaError, ResolveFormulaError,
-};
+use crate::formula::{Coding, Formula, FrameOptions, ModelFrame};
 use crate::influence::{Influence, Outlier};
 use crate::lack_of_fit::LackOfFit;
+use crate::marginal::{Covariance, Margins};
 use crate::matrix::{Contrast, ModelMatrix};
-use crate::means::{CellMean, Settings};
 use crate::table::Table;
-
-/// What to analyse, and how.
-#[derive(Clone, Debug)]
-pub struct AnalysisOptions<'a> {
-    /// The model; chosen from the table if absent.
-    pub formula: Option<&'a str>,
-    /// The columns a chosen model may use; all that look like factors if absent.
-    pub factors: Option<&'a [String]>,
-    /// The sums of squares to show.
-    pub kind: AnovaType,
-    /// The column that says in which order the runs were made.
-    pub run_order: Option<&'a str>,
-    /// The coverage of intervals; one minus it is the level of tests.
-    pub confidence: f64,
-    /// What to do with rows that miss a value.
-    pub missing: MissingPolicy,
-    /// The seed of permutation tests.
-    pub seed: u64,
-    /// How many shuffles a permutation test makes.
-    pub permutations: u32,
-}
-
-impl Default for AnalysisOptions<'_> {
-    fn default() -> Self {
-        AnalysisOptions {
-            formula: None,
-            factors: None,
-            kind: AnovaType::II,
-            run_order: None,
-            confidence: 0.95,
-            missing: MissingPolicy::Drop,
-            seed: 1,
-            permutations: 999,
-        }
-    }
-}
-
-/// Why a table cannot be analysed.
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
-#[non_exhaustive]
-pub enum AnalyzeError {
-    /// The formula cannot be read.
-    #[error(transparent)]
-    Parse(#[from] ParseFormulaError),
-    /// The formula does not fit the table.
-    #[error(transparent)]
-    Resolve(#[from] ResolveFormulaError),
-    /// The model cannot be fitted.
-    #[error(transparent)]
-    Fit(#[from] FitError),
-    /// A column named in the request does not exist.
-    #[error("there is no column `{name}`{}", match nearest { Some(n) => format!("; did you mean `{n}`?"), None => String::new() })]
-    UnknownColumn {
-        /// The name asked for.
-        name: String,
-        /// The closest column.
-        nearest: Option<String>,
-    },
-    /// The formula explains something else than the response asked for.
-    #[error("the formula explains `{formula}`, not `{response}`")]
-    OtherResponse {
-        /// The response of the formula.
-        formula: String,
-        /// The response asked for.
-        response: String,
-    },
-    /// No column can serve as a factor.
-    #[error(
-        "no column varies in a way that could explain `{response}`; name the model with a formula"
-    )]
-    NoFactors {
-        /// The response.
-        response: String,
-        /// Why each column was left out.
-        notes: Vec<String>,
-    },
-    /// The column of run order holds text or misses values.
-    #[error("column `{column}` cannot give the run order: row {row} holds no number")]
-    RunOrder {
-        /// The column.
-        column: String,
-        /// The data row, counted from one.
-        row: usize,
-    },
-}
+use design::{CodedDesign, Unreplicated};
+use figures::{points, remarks, summary, variation};
+use scale::{Scale, rescale};
 
 /// Everything an analysis found.
 #[derive(Clone, Debug)]
@@ -159,13 +91,17 @@ pub struct Analysis {
     pub lenth: Option<Lenth>,
     /// Variance inflation of every column.
     pub variance_inflation: Vec<VarianceInflation>,
-    /// Leverage, residuals and Cook's distance of every row; `None` for tables
-    /// too large to look at row by row.
+    /// Leverage, residuals and Cook's distance of every row; `None` for a model
+    /// without error.
     pub influence: Option<Influence>,
     /// Rows with residuals too large for chance.
     pub outliers: Vec<Outlier>,
+    /// A run of the plain fit that decides the result.
+    pub decisive: Option<Decisive>,
     /// The lack-of-fit test, where there are replicates.
     pub lack_of_fit: Option<LackOfFit>,
+    /// The test of squares that the model does not have.
+    pub curvature: Option<Curvature>,
     /// The Box–Cox profile, where the response is positive and the table of
     /// moderate size.
     pub box_cox: Option<BoxCox>,
@@ -173,82 +109,32 @@ pub struct Analysis {
     pub assumptions: Vec<Assumption>,
     /// The method to trust, and its result.
     pub recommendation: Recommendation,
+    /// The evidence for each term under that method.
+    pub evidence: Vec<TermEvidence>,
     /// At most ten sentences, the strongest first.
     pub findings: Vec<Finding>,
-    /// Pairs of levels of factors with three or more, where their means are not
-    /// mixed up with other factors.
+    /// Pairs of levels of factors with three or more.
     pub comparisons: Vec<Comparisons>,
-    /// Means of the response by the values of each variable with few values.
-    pub main_means: Vec<PlottedMeans>,
-    /// Means by pairs of such variables whose interaction is in the model.
-    pub interaction_means: Vec<PlottedMeans>,
+    /// Adjusted means by each factor with few values, under the method to trust.
+    pub main_means: Vec<AdjustedMeans>,
+    /// Adjusted means by pairs of such factors whose interaction is in the model.
+    pub interaction_means: Vec<AdjustedMeans>,
+    /// The response that sentences speak of: of `log(cost)` it is `cost`.
+    pub spoken_response: String,
+    /// The unit of that response.
+    pub unit: Unit,
+    /// Whether means are brought back from a transformed response, so that they
+    /// are typical values.
+    pub typical: bool,
     /// Response, fitted value and residual of every row, for plots.
     pub points: Vec<Point>,
 }
 
-/// Means of the response by the values of one variable or of two.
-#[derive(Clone, Debug, PartialEq)]
-pub struct PlottedMeans {
-    /// The variables.
-    pub variables: Vec<String>,
-    /// The means, in the order of the values.
-    pub cells: Vec<CellMean>,
-}
-
-/// Figures of a fit as a whole.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct FitSummary {
-    /// Share of the variation explained.
-    pub r_squared: f64,
-    /// The same, corrected for the number of parameters.
-    pub adjusted_r_squared: f64,
-    /// The F statistic of the whole model and its p-value.
-    pub f_test: Option<(f64, f64)>,
-    /// Degrees of freedom of the model.
-    pub model_df: usize,
-    /// Degrees of freedom of error.
-    pub residual_df: usize,
-    /// The residual standard deviation.
-    pub error_sd: f64,
-    /// The Gaussian log-likelihood.
-    pub log_likelihood: f64,
-    /// Akaike's criterion.
-    pub aic: f64,
-    /// Schwarz's criterion.
-    pub bic: f64,
-    /// Condition number of the model matrix.
-    pub condition_number: f64,
-}
-
-/// A term's share of the variation; the residual has no term.
-#[derive(Clone, Debug, PartialEq)]
-pub struct VariationShare {
-    /// The term, or `None` for what is left.
-    pub term: Option<String>,
-    /// Percent of the total sum of squares.
-    pub percent: f64,
-}
-
-/// One row of the fit.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Point {
-    /// The row of the table, counted from zero.
-    pub row: u32,
-    /// The response.
-    pub observed: f64,
-    /// What the model says.
-    pub fitted: f64,
-    /// The difference.
-    pub residual: f64,
-}
-
-/// Row-by-row diagnostics are computed up to this many distinct rows times
-/// squared columns; beyond it no single row can matter.
-const ROW_BY_ROW: usize = 2_000_000_000;
 /// The Box–Cox profile needs some two hundred passes over the rows.
 const MOST_ROWS_FOR_BOX_COX: usize = 50_000;
 
-/// Analyses one response of a table.
+/// Analyses one response of a table. The response is a column, or the left side
+/// of the formula as written.
 ///
 /// # Errors
 ///
@@ -259,36 +145,17 @@ pub fn analyze(
     response: &str,
     options: &AnalysisOptions<'_>,
 ) -> Result<Analysis, AnalyzeError> {
-    require_column(table, response)?;
     let run_order = options
         .run_order
         .map(|name| run_order(table, name))
         .transpose()?;
-    let model = choice::model(table, response, options)?;
+    let mut model = choice::model(table, response, options)?;
+    if let Some(note) = rescale(&mut model.frame)? {
+        model.notes.push(note);
+    }
     let matrix = ModelMatrix::new(&model.frame, Contrast::Treatment);
     let fitted = fit(&matrix, &fit_options(options))?;
-    let anova = Anova::of(&fitted, options.kind)?;
-    let mut notes = model.notes;
-    if model.frame.dropped() > 0 {
-        notes.push(format!(
-            "{} of {} rows miss a value and were left out",
-            model.frame.dropped(),
-            table.rows()
-        ));
-    }
-    for alias in fitted.aliases() {
-        notes.push(format!(
-            "`{}` cannot be estimated: in these runs it equals {}",
-            alias.column,
-            alias.combination()
-        ));
-    }
-    let work = fitted.distinct_rows().saturating_mul(fitted.rank().pow(2));
-    let influence = (work <= ROW_BY_ROW).then(|| Influence::of(&fitted));
-    let outliers = influence
-        .as_ref()
-        .filter(|_| !fitted.is_exact())
-        .map_or_else(Vec::new, |i| i.outliers(1.0 - options.confidence));
+    let coded = CodedDesign::of(table, &model.frame);
     let grouped;
     let cells = match &fitted.solution.cells {
         Some(cells) => cells,
@@ -297,47 +164,151 @@ pub fn analyze(
             &grouped
         }
     };
+    let unreplicated = |values: &[f64]| -> Option<Unreplicated> {
+        let design = coded.as_ref().filter(|_| cells.len() == values.len())?;
+        design.unreplicated(values, options.confidence)
+    };
+    let by_lenth = unreplicated(model.frame.response_values()).is_some();
+    if fitted.is_saturated() && !by_lenth {
+        return Err(AnalyzeError::Fit(FitError::NoResidualDegrees {
+            parameters: fitted.rank(),
+            runs: fitted.observations(),
+        }));
+    }
+    let anova = Anova::of(&fitted, options.kind)?;
+    let exact = fitted.is_exact();
+    let influence = Influence::of(&fitted);
+    let level = 1.0 - options.confidence;
+    let outliers = match exact {
+        true => Vec::new(),
+        false => influence.outliers(level),
+    };
+    let decisive = match exact {
+        true => None,
+        false => influential::decisive(&fitted, &influence, &outliers, options),
+    };
     let lack_of_fit = LackOfFit::within(&fitted, cells);
-    let box_cox = (fitted.observations() <= MOST_ROWS_FOR_BOX_COX && !fitted.is_exact())
+    let curvature = curvature::curvature(&fitted, options);
+    let box_cox = (fitted.observations() <= MOST_ROWS_FOR_BOX_COX && !exact)
         .then(|| BoxCox::of(&fitted).ok())
         .flatten();
-    let coded = coded_design(table, &model.frame);
     let effects = coded
         .as_ref()
         .and_then(|design| design.effects(model.frame.response_values(), options.confidence));
-    let lenth = unreplicated(&model.frame, cells, coded.as_ref(), options.confidence);
     let variance_inflation = variance_inflation(&fitted);
     let assumptions = assumptions::panel(&assumptions::Evidence {
         fit: &fitted,
         cells,
         run_order: run_order.as_deref(),
         variance_inflation: &variance_inflation,
-        influence: influence.as_ref(),
+        influence: &influence,
         outliers: &outliers,
+        decisive: decisive.as_ref(),
         lack_of_fit: lack_of_fit.as_ref(),
-        level: 1.0 - options.confidence,
+        curvature: curvature.as_ref(),
+        level,
     });
-    let comparisons = comparisons::comparisons(&fitted, cells, &assumptions);
     let recommendation = recommendation::recommend(&recommendation::Case {
         fit: &fitted,
         cells,
         assumptions: &assumptions,
         box_cox: box_cox.as_ref(),
         coded: coded.as_ref(),
+        curvature: curvature.as_ref(),
+        influence: &influence,
+        by_lenth,
         options,
     });
-    let findings = findings::findings(&findings::Material {
-        fit: &fitted,
-        anova: &anova,
-        effects: effects.as_ref(),
-        lenth: lenth.as_ref(),
-        assumptions: &assumptions,
-        recommendation: &recommendation,
-        coded: coded.as_ref(),
-        level: 1.0 - options.confidence,
+    let units = |column: &str| unit(table, options, column);
+    let plain = Scale::of(&model.frame, units);
+    // What is said rests on the fit to trust, which may be of a transformed
+    // response.
+    let trusted = Trusted::of(&model.frame, &recommendation);
+    let trusted_matrix;
+    let trusted_fit;
+    let (scale, transformed, trust) = match &trusted {
+        Some(trusted) => {
+            trusted_matrix = ModelMatrix::new(&trusted.frame, Contrast::Treatment);
+            trusted_fit = fit(&trusted_matrix, &fit_options(options))?;
+            let label = trusted.frame.response().label();
+            let scale = plain.transformed(trusted.transformation, label);
+            (scale, true, &trusted_fit)
+        }
+        None => (plain, false, &fitted),
+    };
+    let robust = recommendation.is_robust().then(|| match transformed {
+        true => Covariance::robust(trust, &Influence::of(trust)),
+        false => Covariance::robust(trust, &influence),
     });
-    let points = points(&fitted);
-    let (main_means, interaction_means) = plotted_means(&model.frame, cells);
+    let margins = Margins::new(trust, robust.flatten().unwrap_or(Covariance::Common));
+    let trusted_anova = match transformed {
+        true => &Anova::of(trust, options.kind)?,
+        false => &anova,
+    };
+    let unreplicated = unreplicated(trust.matrix().frame().response_values());
+    let tested = tested_anova(trust, trusted_anova, options)?;
+    let evidence = match trust.is_exact() && unreplicated.is_none() {
+        // Without error there is nothing to hold a term against.
+        true => Vec::new(),
+        false => evidence::evidence(
+            tested.as_ref().unwrap_or(trusted_anova),
+            &recommendation,
+            coded.as_ref(),
+            unreplicated.as_ref(),
+        ),
+    };
+    let comparisons = comparisons::comparisons(
+        &margins,
+        &scale,
+        match &recommendation.result {
+            Some(RobustResult::Transformed(result)) => &result.assumptions,
+            _ => &assumptions,
+        },
+    );
+    // A run that decides the plain fit may not decide the one that is trusted.
+    let trusted_decisive = match (transformed, trust.is_exact()) {
+        (false, _) => decisive.clone(),
+        (true, true) => None,
+        (true, false) => {
+            let influence = Influence::of(trust);
+            influential::decisive(trust, &influence, &influence.outliers(level), options)
+        }
+    };
+    let trusted_effects = match transformed {
+        true => coded.as_ref().and_then(|design| {
+            design.effects(trust.matrix().frame().response_values(), options.confidence)
+        }),
+        false => effects.clone(),
+    };
+    let findings = findings::findings(&findings::Material {
+        margins: &margins,
+        fit: &fitted,
+        scale: &scale,
+        anova: trusted_anova,
+        evidence: &evidence,
+        effects: trusted_effects.as_ref(),
+        unreplicated: unreplicated.as_ref(),
+        coded: coded.as_ref(),
+        assumptions: &assumptions,
+        curvature: curvature.as_ref(),
+        recommendation: &recommendation,
+        comparisons: &comparisons,
+        decisive: trusted_decisive.as_ref(),
+        transformed,
+        units: &units,
+        level,
+    });
+    let (main_means, interaction_means) = means::adjusted_means(&margins, &scale);
+    let mut notes = model.notes;
+    notes.extend(remarks(table, &model.frame, &fitted, &anova));
+    if tested.is_some() {
+        notes.push(
+            "type III tests a number beside its interaction at zero of the other factor; the \
+             adjusted p-values and the sentences are of numbers measured from the middle of their \
+             range"
+                .to_owned(),
+        );
+    }
     Ok(Analysis {
         response: model.frame.response().label().to_owned(),
         formula: model.formula,
@@ -349,27 +320,99 @@ pub fn analyze(
         variation: variation(&anova),
         coefficients: fitted.coefficients().to_vec(),
         aliases: fitted.aliases().to_vec(),
+        points: points(&fitted),
         anova,
         effects,
-        lenth: lenth.map(|(_, lenth)| lenth),
+        lenth: unreplicated.map(|found| found.lenth),
         variance_inflation,
-        influence,
+        influence: (!exact).then_some(influence),
         outliers,
+        decisive,
         lack_of_fit,
+        curvature,
         box_cox,
         assumptions,
         recommendation,
+        evidence,
         findings,
         comparisons,
         main_means,
         interaction_means,
-        points,
+        spoken_response: scale.response.clone(),
+        unit: scale.unit.clone(),
+        typical: scale.is_bent(),
     })
+}
+
+/// The model of a transformed response that is trusted instead of the plain one.
+struct Trusted {
+    frame: ModelFrame,
+    transformation: crate::box_cox::Transformation,
+}
+
+impl Trusted {
+    fn of(frame: &ModelFrame, recommendation: &Recommendation) -> Option<Trusted> {
+        let Some(RobustResult::Transformed(result)) = &recommendation.result else {
+            return None;
+        };
+        let transformation = result.transformation;
+        let values = frame.response_values().iter();
+        let values = values.map(|&y| transformation.apply(y)).collect();
+        Some(Trusted {
+            frame: frame.with_response(&result.response, values),
+            transformation,
+        })
+    }
+}
+
+/// In a table of type III a number that takes part in an interaction is tested at
+/// zero of its partner, which may be far from the data; the evidence is that of
+/// the same table with numbers measured from their middle.
+fn tested_anova(
+    fitted: &Fit<'_>,
+    anova: &Anova,
+    options: &AnalysisOptions<'_>,
+) -> Result<Option<Anova>, AnalyzeError> {
+    let frame = fitted.matrix().frame();
+    let numeric = |&variable: &usize| frame.variables()[variable].coding() == Coding::Numeric;
+    let mixed = frame
+        .terms()
+        .iter()
+        .any(|term| term.variables.len() > 1 && term.variables.iter().any(numeric));
+    if options.kind != AnovaType::III || !mixed || fitted.is_saturated() {
+        return Ok(None);
+    }
+    let centred = frame.centred();
+    let matrix = ModelMatrix::new(&centred, Contrast::Treatment);
+    let mut tested = Anova::of(&fit(&matrix, &fit_options(options))?, options.kind)?;
+    for (row, shown) in tested.rows.iter_mut().zip(&anova.rows) {
+        row.name = shown.name.clone();
+        row.percent = shown.percent;
+    }
+    Ok(Some(tested))
+}
+
+/// The unit of a column: as given, or as its name says.
+fn unit(table: &Table, options: &AnalysisOptions<'_>, column: &str) -> Unit {
+    if let Some((_, unit)) = options.units.iter().find(|(name, _)| name == column) {
+        return unit.clone();
+    }
+    let values = table.column(column).and_then(|c| c.as_numeric());
+    let finite = values
+        .unwrap_or_default()
+        .iter()
+        .copied()
+        .filter(|v| v.is_finite());
+    let range = finite.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| {
+        (low.min(value), high.max(value))
+    });
+    Unit::of_name(column, range)
 }
 
 fn fit_options(options: &AnalysisOptions<'_>) -> FitOptions {
     FitOptions {
         confidence: options.confidence,
+        saturated: true,
         ..FitOptions::default()
     }
 }
@@ -381,7 +424,7 @@ fn frame(
 ) -> Result<ModelFrame, AnalyzeError> {
     let frame_options = FrameOptions {
         missing: options.missing,
-        ..FrameOptions::default()
+        order: options.order,
     };
     Ok(Formula::parse(text)?.frame(table, &frame_options)?)
 }
@@ -410,135 +453,4 @@ fn run_order(table: &Table, name: &str) -> Result<Vec<f64>, AnalyzeError> {
         Some(row) => Err(wrong(row)),
         None => Ok(values.to_vec()),
     }
-}
-
-fn summary(fit: &Fit<'_>) -> FitSummary {
-    FitSummary {
-        r_squared: fit.r_squared(),
-        adjusted_r_squared: fit.adjusted_r_squared(),
-        f_test: fit.f_test(),
-        model_df: fit.model_df(),
-        residual_df: fit.residual_df(),
-        error_sd: fit.error_sd(),
-        log_likelihood: fit.log_likelihood(),
-        aic: fit.aic(),
-        bic: fit.bic(),
-        condition_number: fit.condition_number(),
-    }
-}
-
-fn variation(anova: &Anova) -> Vec<VariationShare> {
-    let mut shares: Vec<VariationShare> = anova
-        .rows
-        .iter()
-        .map(|row| VariationShare {
-            term: Some(row.term.clone()),
-            percent: row.percent,
-        })
-        .collect();
-    shares.push(VariationShare {
-        term: None,
-        percent: anova.residual.percent,
-    });
-    shares.sort_by(|a, b| b.percent.total_cmp(&a.percent));
-    shares
-}
-
-fn points(fit: &Fit<'_>) -> Vec<Point> {
-    let frame = fit.matrix().frame();
-    frame
-        .table_rows()
-        .iter()
-        .zip(frame.response_values())
-        .zip(fit.residuals())
-        .map(|((&row, &observed), &residual)| Point {
-            row,
-            observed,
-            fitted: observed - residual,
-            residual,
-        })
-        .collect()
-}
-
-/// Means for main effect and interaction plots, of variables with few values.
-fn plotted_means(frame: &ModelFrame, cells: &Cells) -> (Vec<PlottedMeans>, Vec<PlottedMeans>) {
-    const MOST_VALUES: usize = 12;
-    let few: Vec<usize> = (0..frame.variables().len())
-        .filter(|&variable| frame.has_at_most(MOST_VALUES, variable))
-        .collect();
-    if few.is_empty() {
-        return (Vec::new(), Vec::new());
-    }
-    let settings = Settings::of(frame, cells);
-    let means = |variables: &[usize]| PlottedMeans {
-        variables: variables
-            .iter()
-            .map(|&variable| frame.variables()[variable].label().to_owned())
-            .collect(),
-        cells: settings.means(variables),
-    };
-    let main = few.iter().map(|&variable| means(&[variable])).collect();
-    let pairs = frame
-        .terms()
-        .iter()
-        .filter(|term| term.variables.len() == 2)
-        .filter(|term| term.variables.iter().all(|v| few.contains(v)))
-        .map(|term| means(&term.variables))
-        .collect();
-    (main, pairs)
-}
-
-/// The two-level factors behind a model, if all its variables are plain columns
-/// with two levels.
-pub(crate) struct CodedDesign {
-    pub(crate) factors: Vec<CodedFactor>,
-    /// The frame's terms as sets of factors.
-    pub(crate) terms: Vec<Vec<usize>>,
-}
-
-impl CodedDesign {
-    fn effects(&self, response: &[f64], confidence: f64) -> Option<Effects> {
-        Effects::of_terms(&self.factors, &self.terms, response, confidence).ok()
-    }
-
-    pub(crate) fn factor(&self, name: &str) -> Option<&CodedFactor> {
-        self.factors.iter().find(|factor| factor.name() == name)
-    }
-}
-
-fn coded_design(table: &Table, frame: &ModelFrame) -> Option<CodedDesign> {
-    let factors = frame
-        .variables()
-        .iter()
-        .map(|variable| {
-            let label = variable.label();
-            let name = label
-                .strip_prefix("C(")
-                .and_then(|rest| rest.strip_suffix(')'))
-                .unwrap_or(label)
-                .trim_matches('`');
-            CodedFactor::from_column(table.column(name)?, frame.table_rows())
-        })
-        .collect::<Option<Vec<_>>>()?;
-    let terms = frame.terms().iter().map(|t| t.variables.clone()).collect();
-    (!factors.is_empty()).then_some(CodedDesign { factors, terms })
-}
-
-/// Lenth's analysis of all effects of a two-level design without replicates.
-fn unreplicated(
-    frame: &ModelFrame,
-    cells: &Cells,
-    design: Option<&CodedDesign>,
-    confidence: f64,
-) -> Option<(Effects, Lenth)> {
-    let design = design?;
-    if cells.len() < frame.len() {
-        return None;
-    }
-    let order = design.factors.len();
-    let effects =
-        Effects::estimate(&design.factors, frame.response_values(), order, confidence).ok()?;
-    let sizes: Vec<f64> = effects.effects.iter().map(|e| e.estimate).collect();
-    let lenth = lenth(&sizes, confidence).ok()?;
-    Some((effects, lenth))
 }

@@ -1,14 +1,19 @@
 //! Which method to trust when an assumption fails, and its result.
 
 use super::assumptions::{Assumption, AssumptionKind, Verdict, equal_variances, normality};
-use super::{AnalysisOptions, CodedDesign, fit_options};
+use super::curvature::{Curvature, residuals_with_squares};
+use super::design::CodedDesign;
+use super::wording::{list, quoted};
+use super::{AnalysisOptions, fit_options};
 use crate::anova::Anova;
 use crate::box_cox::{BoxCox, Transformation};
 use crate::cells::Cells;
 use crate::checks::{ChiSquaredTest, FTest, Groups, freedman_lane, kruskal_wallis, welch_anova};
 use crate::effects::Effects;
-use crate::fit::{Coefficient, Fit, fit};
+use crate::fit::{Coefficient, Fit, FitOptions, fit};
 use crate::formula::{Coding, ModelFrame};
+use crate::influence::Influence;
+use crate::marginal::Covariance;
 use crate::matrix::{Contrast, ModelMatrix};
 
 /// The method whose result the findings state.
@@ -25,6 +30,10 @@ pub enum Method {
     KruskalWallis,
     /// Permutation of residuals, term by term.
     Permutation,
+    /// Least squares with errors that allow for unequal spread (HC3).
+    Robust,
+    /// Effects of a design without replicates, judged against each other.
+    Lenth,
 }
 
 /// The method to trust, why, and what it says.
@@ -49,6 +58,21 @@ pub enum RobustResult {
     KruskalWallis(ChiSquaredTest),
     /// Of permutation tests.
     Permutation(Vec<PermutationResult>),
+    /// Of Wald's tests with errors that allow for unequal spread.
+    Robust(Vec<RobustTest>),
+}
+
+/// Wald's test of one term, with errors that allow for unequal spread.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RobustTest {
+    /// The term as the formula writes it.
+    pub term: String,
+    /// The term in people's words.
+    pub name: String,
+    /// The F statistic.
+    pub f: f64,
+    /// Its p-value.
+    pub p: f64,
 }
 
 /// The model of a transformed response.
@@ -68,16 +92,20 @@ pub struct TransformedResult {
     pub effects: Option<Effects>,
     /// Normality and equal variances, checked again.
     pub assumptions: Vec<Assumption>,
-    /// Permutation tests, where even the transformed response does not satisfy
-    /// the assumptions.
+    /// Permutation tests, where even the transformed response is not normal.
     pub permutation: Option<Vec<PermutationResult>>,
+    /// Tests that allow for unequal spread, where even the transformed response
+    /// is not equally spread.
+    pub robust: Option<Vec<RobustTest>>,
 }
 
 /// The permutation test of one term.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PermutationResult {
-    /// The term.
+    /// The term as the formula writes it.
     pub term: String,
+    /// The term in people's words.
+    pub name: String,
     /// The F statistic of the data.
     pub f: f64,
     /// The share of shuffles with an F at least as large.
@@ -90,10 +118,53 @@ pub(super) struct Case<'a> {
     pub(super) assumptions: &'a [Assumption],
     pub(super) box_cox: Option<&'a BoxCox>,
     pub(super) coded: Option<&'a CodedDesign>,
+    pub(super) curvature: Option<&'a Curvature>,
+    pub(super) influence: &'a Influence,
+    /// Whether effects of a design without replicates are judged by Lenth's
+    /// method.
+    pub(super) by_lenth: bool,
     pub(super) options: &'a AnalysisOptions<'a>,
 }
 
+impl Recommendation {
+    /// The p-value of a term's permutation test, if one was made.
+    pub(super) fn permutation_p(&self, term: &str) -> Option<f64> {
+        let tests = match &self.result {
+            Some(RobustResult::Permutation(tests)) => tests,
+            Some(RobustResult::Transformed(result)) => result.permutation.as_ref()?,
+            _ => return None,
+        };
+        tests.iter().find(|test| test.term == term).map(|t| t.p)
+    }
+
+    /// Whether the errors of what is said must allow for unequal spread.
+    pub(super) fn is_robust(&self) -> bool {
+        match &self.result {
+            Some(RobustResult::Robust(_) | RobustResult::Welch(_)) => true,
+            Some(RobustResult::Transformed(result)) => result.robust.is_some(),
+            _ => false,
+        }
+    }
+
+    fn least_squares(reason: String) -> Recommendation {
+        Recommendation {
+            method: Method::LeastSquares,
+            reason,
+            result: None,
+        }
+    }
+}
+
 pub(super) fn recommend(case: &Case<'_>) -> Recommendation {
+    if case.fit.is_saturated() {
+        return Recommendation {
+            method: Method::Lenth,
+            reason: "the model has as many parameters as there are runs, so effects are judged \
+                     against each other"
+                .to_owned(),
+            result: None,
+        };
+    }
     let violated = |kind| {
         case.assumptions
             .iter()
@@ -103,45 +174,115 @@ pub(super) fn recommend(case: &Case<'_>) -> Recommendation {
     let uneven =
         violated(AssumptionKind::EqualVariances) || violated(AssumptionKind::ConstantSpread);
     if !not_normal && !uneven {
-        return Recommendation {
-            method: Method::LeastSquares,
-            reason: "the assumptions of least squares are met well enough".to_owned(),
-            result: None,
-        };
+        return met(case);
     }
     let broken = match (not_normal, uneven) {
         (true, true) => "the residuals are neither normal nor equally spread",
         (true, false) => "the residuals are not normal",
         (false, _) => "the residuals are not equally spread",
     };
+    // A line through a bend leaves residuals that look like everything else that
+    // can be wrong; the bend comes first.
+    let bent = bent_columns(case);
+    let broken = match bent.as_slice() {
+        [] => broken.to_owned(),
+        columns => {
+            let names = list(&quoted(columns));
+            let squares: Vec<String> = columns.iter().map(|name| format!("I({name}^2)")).collect();
+            let squares = squares.join(" + ");
+            let straight = residuals_with_squares(case.fit, columns, case.options);
+            let mended = straight.is_some_and(|residuals| {
+                let normal = normality(&residuals, 1.0 - case.options.confidence);
+                normal.verdict != Verdict::Violated && !uneven
+            });
+            if mended {
+                return Recommendation::least_squares(format!(
+                    "{broken} because the response bends along {names}; add {squares} to the \
+                     formula before anything else: with it the residuals are normal, and no \
+                     transformation is needed"
+                ));
+            }
+            format!(
+                "the response bends along {names}, so add {squares} to the formula first; as the \
+                 model stands, {broken}"
+            )
+        }
+    };
     if let Some(transformed) = transformed(case) {
-        return transformed.recommendation(broken);
+        return transformed.recommendation(&broken);
+    }
+    if case.by_lenth {
+        return Recommendation {
+            method: Method::Lenth,
+            reason: format!(
+                "{broken}, and no run is repeated, so effects are judged against each other"
+            ),
+            result: None,
+        };
     }
     if let Some(groups) = one_way(case.fit.matrix().frame(), case.cells) {
         let slices: Vec<&[f64]> = groups.iter().map(Vec::as_slice).collect();
-        if let Some(recommendation) = compare_groups(&slices, not_normal, broken) {
+        if let Some(recommendation) = compare_groups(&slices, uneven, &broken) {
             return recommendation;
         }
     }
-    match permuted(case.fit, case.options) {
+    if uneven && let Some(tests) = robust_tests(case.fit, case.influence) {
+        return Recommendation {
+            method: Method::Robust,
+            reason: format!(
+                "{broken}, so tests and intervals use errors that allow for unequal spread (HC3)"
+            ),
+            result: Some(RobustResult::Robust(tests)),
+        };
+    }
+    match permuted(case.fit, case.options).filter(|_| !uneven) {
         Some(tests) => Recommendation {
             method: Method::Permutation,
             reason: format!(
-                "{broken}, so each term was tested by {} permutations, which assume neither",
+                "{broken}, so each term was tested by {} permutations, which do not assume that",
                 case.options.permutations
             ),
             result: Some(RobustResult::Permutation(tests)),
         },
-        None => Recommendation {
-            method: Method::LeastSquares,
-            reason: format!(
-                "{broken}; with {} runs the estimates are still about normal, but intervals are \
-                 only approximate",
-                case.fit.observations()
-            ),
-            result: None,
-        },
+        None => Recommendation::least_squares(format!(
+            "{broken}; p-values and intervals of these {} runs are only approximate",
+            case.fit.observations()
+        )),
     }
+}
+
+/// The columns along which the response clearly bends.
+fn bent_columns<'a>(case: &Case<'a>) -> Vec<&'a str> {
+    let level = 1.0 - case.options.confidence;
+    let clear = case.curvature.map_or_else(Vec::new, |c| c.clear(level));
+    clear
+        .into_iter()
+        .flat_map(|bend| bend.columns.iter().map(String::as_str))
+        .collect()
+}
+
+/// What to say where nothing is violated.
+fn met(case: &Case<'_>) -> Recommendation {
+    if case.by_lenth {
+        return Recommendation {
+            method: Method::Lenth,
+            reason: "no run is repeated, so effects are judged against each other".to_owned(),
+            result: None,
+        };
+    }
+    let unchecked = case.assumptions.iter().all(|a| {
+        a.verdict == Verdict::NotChecked
+            || !matches!(
+                a.kind,
+                AssumptionKind::Normality
+                    | AssumptionKind::EqualVariances
+                    | AssumptionKind::ConstantSpread
+            )
+    });
+    Recommendation::least_squares(match unchecked {
+        true => "the assumptions of least squares could not be checked".to_owned(),
+        false => "nothing that was checked speaks against least squares".to_owned(),
+    })
 }
 
 /// The model of the transformed response, if a transformation helps.
@@ -188,10 +329,16 @@ fn transformed(case: &Case<'_>) -> Option<TransformedResult> {
     if !helps || spoils {
         return None;
     }
-    let still_wrong = assumptions
-        .iter()
-        .any(|a| matches!(a.verdict, Verdict::Violated));
-    let permutation = still_wrong
+    let lacks = |kind| {
+        assumptions
+            .iter()
+            .any(|a: &Assumption| a.kind == kind && a.verdict == Verdict::Violated)
+    };
+    // With unequal spread shuffled residuals are no fair comparison either.
+    let robust = (lacks(AssumptionKind::EqualVariances) && !case.by_lenth)
+        .then(|| robust_tests(&fitted, &Influence::of(&fitted)))
+        .flatten();
+    let permutation = (lacks(AssumptionKind::Normality) && robust.is_none() && !case.by_lenth)
         .then(|| permuted(&fitted, case.options))
         .flatten();
     let effects = case
@@ -206,6 +353,7 @@ fn transformed(case: &Case<'_>) -> Option<TransformedResult> {
         effects,
         assumptions,
         permutation,
+        robust,
     })
 }
 
@@ -226,15 +374,17 @@ impl TransformedResult {
         .map(|(_, name)| name)
         .collect();
         let response = &self.response;
-        let reason = match (left.as_slice(), &self.permutation) {
-            ([], _) => format!("{broken}; those of `{response}` are, or nearly so"),
-            (left, Some(_)) => format!(
-                "{broken}; `{response}` comes closer but still lacks {}, so its terms were also \
-                 tested by permutation",
-                left.join(" and ")
-            ),
-            (left, None) => format!(
-                "{broken}; `{response}` comes closer but still lacks {}",
+        let done = match (&self.robust, &self.permutation) {
+            (Some(_), _) => {
+                ", so tests and intervals use errors that allow for unequal spread (HC3)"
+            }
+            (None, Some(_)) => ", so its terms were also tested by permutation",
+            (None, None) => "",
+        };
+        let reason = match left.as_slice() {
+            [] => format!("{broken}; those of `{response}` are, or nearly so"),
+            left => format!(
+                "{broken}; `{response}` comes closer but still lacks {}{done}",
                 left.join(" and ")
             ),
         };
@@ -256,13 +406,16 @@ fn one_way(frame: &ModelFrame, cells: &Cells) -> Option<Vec<Vec<f64>>> {
     }
 }
 
-fn compare_groups(groups: &[&[f64]], not_normal: bool, broken: &str) -> Option<Recommendation> {
+fn compare_groups(groups: &[&[f64]], uneven: bool, broken: &str) -> Option<Recommendation> {
     let groups = Groups::new(groups).ok()?;
-    if not_normal {
+    if !uneven {
         let test = kruskal_wallis(&groups).ok()?;
         return Some(Recommendation {
             method: Method::KruskalWallis,
-            reason: format!("{broken}, so the groups were compared by ranks"),
+            reason: format!(
+                "{broken}, so the groups were compared by ranks; the intervals of their means are \
+                 only approximate"
+            ),
             result: Some(RobustResult::KruskalWallis(test)),
         });
     }
@@ -272,6 +425,43 @@ fn compare_groups(groups: &[&[f64]], not_normal: bool, broken: &str) -> Option<R
         reason: format!("{broken}, so the groups were compared without pooling their variances"),
         result: Some(RobustResult::Welch(test)),
     })
+}
+
+/// Wald's test of each term after all others, with errors that allow for unequal
+/// spread; factors are centred and coded to sum to zero so that a main effect
+/// keeps its meaning beside its interactions.
+fn robust_tests(fit_: &Fit<'_>, influence: &Influence) -> Option<Vec<RobustTest>> {
+    let centred = fit_.matrix().frame().centred();
+    let matrix = ModelMatrix::marginal(&centred, Contrast::Sum);
+    let options = FitOptions {
+        confidence: fit_.confidence(),
+        ..FitOptions::default()
+    };
+    let coded = fit(&matrix, &options).ok()?;
+    // Leverages are those of the column space, whatever its coding.
+    let Covariance::Robust(covariance) = Covariance::robust(&coded, influence)? else {
+        return None;
+    };
+    let frame = fit_.matrix().frame();
+    let terms = frame.terms();
+    let tests: Vec<RobustTest> = (0..terms.len())
+        .filter_map(|term| {
+            let positions: Vec<usize> = (0..coded.coefficients().len())
+                .filter(|&k| coded.coefficients()[k].term == Some(term))
+                .collect();
+            let (f, p) = match positions.is_empty() {
+                true => return None,
+                false => covariance.wald(&coded, &positions)?,
+            };
+            Some(RobustTest {
+                term: terms[term].label.clone(),
+                name: frame.term_name(term),
+                f,
+                p,
+            })
+        })
+        .collect();
+    (!tests.is_empty()).then_some(tests)
 }
 
 /// Permutations are made up to this much arithmetic.
@@ -316,6 +506,7 @@ fn permuted(fit: &Fit<'_>, options: &AnalysisOptions<'_>) -> Option<Vec<Permutat
             let test = freedman_lane(values, &kept, &added, options.permutations, seed).ok()?;
             Some(PermutationResult {
                 term: terms[term].label.clone(),
+                name: frame.term_name(term),
                 f: test.statistic,
                 p: test.p,
             })

@@ -51,6 +51,15 @@ pub(super) fn quoted<T: AsRef<str>>(names: impl IntoIterator<Item = T>) -> Vec<S
         .collect()
 }
 
+/// A fragment as a sentence.
+pub(super) fn sentence(fragment: &str) -> String {
+    let mut letters = fragment.chars();
+    match letters.next() {
+        Some(first) => format!("{}{}.", first.to_uppercase(), letters.as_str()),
+        None => String::new(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -38,7 +38,9 @@ pub use means::{MeanDifference, one_way_anova, welch_anova, welch_t};
 pub use multiplicity::{NotAProbability, benjamini_hochberg, bonferroni, holm};
 pub use normality::{NormalityTest, anderson_darling, shapiro_wilk};
 pub use outcome::{ChiSquaredTest, FTest};
-pub use pairwise::{GroupMean, PairwiseComparison, games_howell, tukey_hsd, tukey_kramer};
+pub use pairwise::{
+    GroupMean, PairwiseComparison, games_howell, tukey_contrasts, tukey_hsd, tukey_kramer,
+};
 pub use permutation::{PermutationTest, freedman_lane, permutation_anova};
 pub use ranks::{MannWhitney, MannWhitneyMethod, kruskal_wallis, mann_whitney};
 pub use sample::{Groups, SampleError};

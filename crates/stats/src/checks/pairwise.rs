@@ -115,6 +115,36 @@ pub fn tukey_kramer(
     })
 }
 
+/// Tukey's test of differences of `groups` adjusted means, each given with its
+/// standard error: first and second index, difference, error.
+///
+/// # Errors
+///
+/// If there are fewer than two groups, if `df` is below one, or if the level is
+/// not between zero and one.
+pub fn tukey_contrasts(
+    groups: usize,
+    contrasts: impl IntoIterator<Item = (usize, usize, f64, f64)>,
+    df: f64,
+    level: f64,
+) -> Result<Vec<PairwiseComparison>, SampleError> {
+    if groups < 2 {
+        return Err(SampleError::TooFewGroups { found: groups });
+    }
+    let mut scale = RangeScale::new(groups, level)?;
+    contrasts
+        .into_iter()
+        .map(|(first, second, difference, standard_error)| {
+            let pair = Pair {
+                difference,
+                error: standard_error / 2_f64.sqrt(),
+                df,
+            };
+            scale.judge(first, second, &pair)
+        })
+        .collect()
+}
+
 /// The test of Games and Howell (Journal of Educational Statistics 1, 1976):
 /// like Tukey's, whatever the variances of the groups.
 ///
@@ -151,41 +181,67 @@ fn compare(
     level: f64,
     pair: impl Fn(usize, usize) -> Pair,
 ) -> Result<Vec<PairwiseComparison>, SampleError> {
-    let alpha = error_rate(level)?;
-    let count = u32::try_from(groups).map_err(|_| SampleError::TooMany {
-        limit: u32::MAX as usize,
-        found: groups,
-    })?;
-    let mut known: Option<(f64, f64)> = None;
+    let mut scale = RangeScale::new(groups, level)?;
     let mut comparisons = Vec::with_capacity(groups * (groups - 1) / 2);
     for first in 0..groups {
         for second in first + 1..groups {
-            let Pair {
-                difference,
-                error,
-                df,
-            } = pair(first, second);
-            let range =
-                StudentizedRange::new(count, df).map_err(|_| SampleError::ErrorDf { df })?;
-            // Pairs with the same error share the critical value, which is the
-            // expensive part.
-            let critical = match known {
-                Some((at, value)) if at == df => value,
-                _ => range.upper_quantile(alpha),
-            };
-            known = Some((df, critical));
-            let statistic = difference.abs() / error;
-            comparisons.push(PairwiseComparison {
-                first,
-                second,
-                difference,
-                lower: difference - critical * error,
-                upper: difference + critical * error,
-                statistic,
-                df,
-                p: range.sf(statistic),
-            });
+            comparisons.push(scale.judge(first, second, &pair(first, second))?);
         }
     }
     Ok(comparisons)
+}
+
+/// The studentised range of so many groups.
+struct RangeScale {
+    groups: u32,
+    alpha: f64,
+    /// Pairs with the same error share the critical value, which is the
+    /// expensive part.
+    known: Option<(f64, f64)>,
+}
+
+impl RangeScale {
+    fn new(groups: usize, level: f64) -> Result<RangeScale, SampleError> {
+        let alpha = error_rate(level)?;
+        let groups = u32::try_from(groups).map_err(|_| SampleError::TooMany {
+            limit: u32::MAX as usize,
+            found: groups,
+        })?;
+        Ok(RangeScale {
+            groups,
+            alpha,
+            known: None,
+        })
+    }
+
+    fn judge(
+        &mut self,
+        first: usize,
+        second: usize,
+        pair: &Pair,
+    ) -> Result<PairwiseComparison, SampleError> {
+        let Pair {
+            difference,
+            error,
+            df,
+        } = *pair;
+        let range =
+            StudentizedRange::new(self.groups, df).map_err(|_| SampleError::ErrorDf { df })?;
+        let critical = match self.known {
+            Some((at, value)) if at == df => value,
+            _ => range.upper_quantile(self.alpha),
+        };
+        self.known = Some((df, critical));
+        let statistic = difference.abs() / error;
+        Ok(PairwiseComparison {
+            first,
+            second,
+            difference,
+            lower: difference - critical * error,
+            upper: difference + critical * error,
+            statistic,
+            df,
+            p: range.sf(statistic),
+        })
+    }
 }

@@ -4,13 +4,13 @@ use super::error::Span;
 use crate::lstsq::DoubleDouble;
 
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Expression {
+pub(crate) struct Expression {
     pub(super) kind: ExpressionKind,
     pub(super) span: Span,
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum ExpressionKind {
+pub(crate) enum ExpressionKind {
     Number(f64),
     Column(String),
     Negate(Box<Expression>),
@@ -19,7 +19,7 @@ pub(super) enum ExpressionKind {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Operator {
+pub(crate) enum Operator {
     Add,
     Subtract,
     Multiply,
@@ -28,7 +28,7 @@ pub(super) enum Operator {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Function {
+pub(crate) enum Function {
     /// `I(…)`: the arithmetic value itself.
     Identity,
     Log,

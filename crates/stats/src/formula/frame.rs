@@ -1,6 +1,7 @@
 //! A formula checked against a table: the response and variables of every
 //! complete row.
 
+use super::origin::{Origin, Shape, spoken};
 use crate::matrix::Contrast;
 
 /// What to do with a row that misses a value the formula uses.
@@ -41,6 +42,9 @@ pub struct ModelFrame {
     pub(super) intercept: bool,
     pub(super) rows: Vec<u32>,
     pub(super) dropped: usize,
+    /// Numeric columns that variables are computed from, in every row of the
+    /// frame.
+    pub(super) sources: Vec<(String, Vec<f64>)>,
 }
 
 /// One variable, evaluated.
@@ -48,6 +52,7 @@ pub struct ModelFrame {
 pub struct Variable {
     pub(super) label: String,
     pub(super) data: VariableData,
+    pub(super) origin: Origin,
 }
 
 /// The values of a variable.
@@ -103,6 +108,35 @@ impl Variable {
     /// The name as written.
     pub fn label(&self) -> &str {
         &self.label
+    }
+
+    /// The name in people's words: `batch_size` for `C(batch_size)`, `x²` for
+    /// `I(x^2)`.
+    pub fn name(&self) -> String {
+        spoken(&self.origin, &self.label)
+    }
+
+    /// The column, if the variable is a column as it stands or as categories.
+    pub fn column(&self) -> Option<&str> {
+        match &self.origin {
+            Origin::Column(name) => Some(name),
+            Origin::Expression(_) | Origin::Computed => None,
+        }
+    }
+
+    /// The columns behind it.
+    pub(crate) fn columns(&self) -> Vec<&str> {
+        self.origin.columns()
+    }
+
+    /// How it follows its column, if it is made of a single one.
+    pub(crate) fn shape(&self) -> Option<Shape> {
+        self.origin.shape()
+    }
+
+    /// Its value where its columns have the values that `lookup` gives.
+    pub(crate) fn value_at(&self, lookup: &impl Fn(&str) -> f64) -> Option<f64> {
+        self.origin.value(lookup)
     }
 
     /// The values.
@@ -190,8 +224,80 @@ impl ModelFrame {
                     values,
                     low: Vec::new(),
                 },
+                origin: Origin::Computed,
             },
             ..self.clone()
+        }
+    }
+
+    /// The same model with further numeric variables, each a term of its own.
+    pub(crate) fn with_terms(&self, added: Vec<(String, Vec<f64>)>) -> ModelFrame {
+        let mut frame = self.clone();
+        for (label, values) in added {
+            frame.terms.push(Term {
+                label: label.clone(),
+                variables: vec![frame.variables.len()],
+            });
+            frame.variables.push(Variable {
+                label,
+                data: VariableData::Numeric {
+                    values,
+                    low: Vec::new(),
+                },
+                origin: Origin::Computed,
+            });
+        }
+        frame
+    }
+
+    /// The values of a numeric column that a variable is made of.
+    pub(crate) fn column_values(&self, name: &str) -> Option<&[f64]> {
+        let plain =
+            self.variables
+                .iter()
+                .find_map(|variable| match (&variable.origin, &variable.data) {
+                    (Origin::Column(own), VariableData::Numeric { values, .. }) if own == name => {
+                        Some(values.as_slice())
+                    }
+                    _ => None,
+                });
+        plain.or_else(|| {
+            let source = self.sources.iter().find(|(own, _)| own == name);
+            source.map(|(_, values)| values.as_slice())
+        })
+    }
+
+    /// A term in people's words: `batch_size with workers` for
+    /// `C(batch_size):workers`.
+    pub fn term_name(&self, term: usize) -> String {
+        let names: Vec<String> = self.terms[term]
+            .variables
+            .iter()
+            .map(|&variable| self.variable_name(variable))
+            .collect();
+        match names.as_slice() {
+            [first, others @ ..] if !others.is_empty() => match others {
+                [last] => format!("{first} with {last}"),
+                [most @ .., last] => format!("{first} with {} and {last}", most.join(", ")),
+                [] => first.clone(),
+            },
+            _ => names.concat(),
+        }
+    }
+
+    /// A variable in people's words, told from others of the same column.
+    pub fn variable_name(&self, variable: usize) -> String {
+        let own = &self.variables[variable];
+        let name = own.name();
+        let shared = self
+            .variables
+            .iter()
+            .enumerate()
+            .any(|(other, variable_)| other != variable && variable_.name() == name);
+        match (shared, own.coding()) {
+            (false, _) => name,
+            (true, Coding::Categorical) => format!("{name} as categories"),
+            (true, Coding::Numeric) => format!("{name} as a number"),
         }
     }
 
@@ -221,6 +327,7 @@ impl ModelFrame {
         }
         let thin = |variable: &Variable| Variable {
             label: variable.label.clone(),
+            origin: variable.origin.clone(),
             data: match &variable.data {
                 VariableData::Numeric { values, low } => VariableData::Numeric {
                     values: picked(values, rows),
@@ -244,6 +351,11 @@ impl ModelFrame {
             intercept: self.intercept,
             rows: picked(&self.rows, rows),
             dropped: self.dropped,
+            sources: self
+                .sources
+                .iter()
+                .map(|(name, values)| (name.clone(), picked(values, rows)))
+                .collect(),
         }
     }
 
@@ -271,6 +383,7 @@ impl ModelFrame {
                     let middle = f64::midpoint(low, high);
                     Variable {
                         label: variable.label.clone(),
+                        origin: Origin::Computed,
                         data: VariableData::Numeric {
                             values: values.iter().map(|value| value - middle).collect(),
                             low: Vec::new(),

@@ -26,6 +26,7 @@ mod error;
 mod expand;
 mod expression;
 mod frame;
+mod origin;
 mod parse;
 mod resolve;
 mod token;
@@ -36,6 +37,8 @@ pub use error::{
 pub use frame::{
     Coding, FrameOptions, MissingPolicy, ModelFrame, Term, TermOrder, Variable, VariableData,
 };
+
+pub(crate) use origin::Shape;
 
 use expression::Expression;
 

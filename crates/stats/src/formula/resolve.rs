@@ -8,8 +8,9 @@ use super::error::{ResolveFormulaError, ResolveProblem, Span};
 use super::expand::{Expansion, Mention, expand};
 use super::expression::Expression;
 use super::frame::{
-    FrameOptions, MissingPolicy, ModelFrame, Term, TermOrder, Variable, VariableData,
+    Coding, FrameOptions, MissingPolicy, ModelFrame, Term, TermOrder, Variable, VariableData,
 };
+use super::origin::Origin;
 use crate::cells::QuickHash;
 use crate::matrix::Contrast;
 use crate::table::{Column, ColumnData, MISSING_CODE, Table};
@@ -65,6 +66,7 @@ pub(super) fn resolve(
     if options.order == TermOrder::ByDegree {
         terms.sort_by_key(|term| term.variables.len());
     }
+    let sources = resolver.sources(&variables, &rows);
     Ok(ModelFrame {
         response,
         variables,
@@ -72,6 +74,7 @@ pub(super) fn resolve(
         intercept: expansion.intercept,
         rows,
         dropped,
+        sources,
     })
 }
 
@@ -229,7 +232,11 @@ impl<'a> Resolver<'a> {
             None => text.chars().filter(|c| !c.is_whitespace()).collect(),
         };
         let data = self.numbers(&formula.response, rows)?;
-        Ok(Variable { label, data })
+        Ok(Variable {
+            label,
+            data,
+            origin: Origin::of(&formula.response),
+        })
     }
 
     fn variable(
@@ -274,10 +281,34 @@ impl<'a> Resolver<'a> {
             };
             return Err(self.error(span, problem));
         }
+        let origin = match mention {
+            Mention::Expression(expression) => Origin::of(expression),
+            Mention::Other { column, .. } | Mention::Categories { column, .. } => {
+                Origin::Column((*column).to_owned())
+            }
+        };
         Ok(Variable {
             label: label.to_owned(),
             data,
+            origin,
         })
+    }
+
+    /// The numeric columns behind variables that are not columns themselves.
+    fn sources(&self, variables: &[Variable], rows: &[u32]) -> Vec<(String, Vec<f64>)> {
+        let mut sources: Vec<(String, Vec<f64>)> = Vec::new();
+        let computed = variables.iter().filter(|variable| {
+            variable.column().is_none() || variable.coding() == Coding::Categorical
+        });
+        for name in computed.flat_map(Variable::columns) {
+            let known = sources.iter().any(|(known, _)| known == name);
+            let values = self.table.column(name).and_then(Column::as_numeric);
+            if let (false, Some(values)) = (known, values) {
+                let picked = rows.iter().map(|&row| values[row as usize]).collect();
+                sources.push((name.to_owned(), picked));
+            }
+        }
+        sources
     }
 
     fn plain(

@@ -108,16 +108,19 @@ pub(super) fn columns(
 ) -> Vec<MatrixColumn> {
     let mut columns = vec![MatrixColumn {
         name: String::new(),
+        label: String::new(),
         term: Some(term),
         parts: Vec::new(),
         scale: 1.0,
     }];
     for &variable in &frame.terms()[term].variables {
         let label = frame.variables()[variable].label();
+        let spoken = frame.variable_name(variable);
         match frame.variables()[variable].data() {
             VariableData::Numeric { .. } => {
                 for column in &mut columns {
-                    join(&mut column.name, label);
+                    join(&mut column.name, ":", label);
+                    join(&mut column.label, " with ", &spoken);
                     column.parts.push(Part::Number { variable });
                     column.scale *= scales[variable];
                 }
@@ -130,12 +133,14 @@ pub(super) fn columns(
                     continue;
                 };
                 let codes = level_columns(levels, full, choose(*contrast));
+                let spoken = spoken.as_str();
                 columns = codes
                     .iter()
-                    .flat_map(|(suffix, values)| {
+                    .flat_map(|(suffix, words, values)| {
                         columns.iter().map(move |column| {
                             let mut column = column.clone();
-                            join(&mut column.name, &format!("{label}[{suffix}]"));
+                            join(&mut column.name, ":", &format!("{label}[{suffix}]"));
+                            join(&mut column.label, " with ", &format!("{spoken} {words}"));
                             column.parts.push(Part::Coded {
                                 variable,
                                 values: values.clone(),
@@ -150,15 +155,20 @@ pub(super) fn columns(
     columns
 }
 
-fn join(name: &mut String, part: &str) {
+fn join(name: &mut String, between: &str, part: &str) {
     if !name.is_empty() {
-        name.push(':');
+        name.push_str(between);
     }
     name.push_str(part);
 }
 
-/// The columns of one categorical variable: a name and a value per level.
-fn level_columns(levels: &[String], full: bool, contrast: Contrast) -> Vec<(String, Vec<f64>)> {
+/// The columns of one categorical variable: a name, the same in people's words,
+/// and a value per level.
+fn level_columns(
+    levels: &[String],
+    full: bool,
+    contrast: Contrast,
+) -> Vec<(String, String, Vec<f64>)> {
     let indicator = |which: usize| -> Vec<f64> {
         (0..levels.len())
             .map(|level| f64::from(u8::from(level == which)))
@@ -168,19 +178,23 @@ fn level_columns(levels: &[String], full: bool, contrast: Contrast) -> Vec<(Stri
         return levels
             .iter()
             .enumerate()
-            .map(|(which, level)| (level.clone(), indicator(which)))
+            .map(|(which, level)| (level.clone(), level.clone(), indicator(which)))
             .collect();
     }
     let last = levels.len() - 1;
     match contrast {
         Contrast::Treatment => (1..levels.len())
-            .map(|which| (format!("T.{}", levels[which]), indicator(which)))
+            .map(|which| {
+                let words = format!("{} vs {}", levels[which], levels[0]);
+                (format!("T.{}", levels[which]), words, indicator(which))
+            })
             .collect(),
         Contrast::Sum => (0..last)
             .map(|which| {
                 let mut values = indicator(which);
                 values[last] = -1.0;
-                (format!("S.{}", levels[which]), values)
+                let words = format!("{} vs the mean", levels[which]);
+                (format!("S.{}", levels[which]), words, values)
             })
             .collect(),
     }

@@ -29,13 +29,15 @@ pub struct ModelMatrix<'a> {
 #[derive(Clone, Debug)]
 pub struct MatrixColumn {
     name: String,
+    label: String,
     term: Option<usize>,
     parts: Vec<Part>,
     scale: f64,
 }
 
+/// One factor of a column's entries.
 #[derive(Clone, Debug)]
-enum Part {
+pub(crate) enum Part {
     Number {
         variable: usize,
     },
@@ -46,10 +48,29 @@ enum Part {
     },
 }
 
+impl Part {
+    /// The variable it follows.
+    pub(crate) fn variable(&self) -> usize {
+        match self {
+            Part::Number { variable } | Part::Coded { variable, .. } => *variable,
+        }
+    }
+}
+
 impl MatrixColumn {
+    /// What its entries are the product of.
+    pub(crate) fn parts(&self) -> &[Part] {
+        &self.parts
+    }
+
     /// Its name, such as `Intercept`, `epochs` or `network[T.wifi]:epochs`.
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// Its name in people's words, such as `network wifi vs lan with epochs`.
+    pub fn label(&self) -> &str {
+        &self.label
     }
 
     /// The term it belongs to, by index into the frame's terms; `None` is the
@@ -102,6 +123,7 @@ impl<'a> ModelMatrix<'a> {
         if frame.has_intercept() {
             columns.push(MatrixColumn {
                 name: "Intercept".to_owned(),
+                label: "intercept".to_owned(),
                 term: None,
                 parts: Vec::new(),
                 scale: 1.0,
@@ -128,6 +150,12 @@ impl<'a> ModelMatrix<'a> {
     /// The columns in model order.
     pub fn columns(&self) -> &[MatrixColumn] {
         &self.columns
+    }
+
+    /// A column's name in people's words.
+    pub(crate) fn label_of(&self, name: &str) -> String {
+        let found = self.columns.iter().find(|column| column.name == name);
+        found.map_or_else(|| name.to_owned(), |column| column.label.clone())
     }
 
     /// The entries of one column, unscaled.

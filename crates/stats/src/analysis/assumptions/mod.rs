@@ -6,6 +6,8 @@ mod runs;
 
 pub(super) use residuals::{equal_variances, normality};
 
+use super::curvature::Curvature;
+use super::influential::Decisive;
 use crate::cells::Cells;
 use crate::collinearity::VarianceInflation;
 use crate::fit::Fit;
@@ -81,9 +83,11 @@ pub(super) struct Evidence<'a> {
     /// The run order of every row of the table.
     pub(super) run_order: Option<&'a [f64]>,
     pub(super) variance_inflation: &'a [VarianceInflation],
-    pub(super) influence: Option<&'a Influence>,
+    pub(super) influence: &'a Influence,
     pub(super) outliers: &'a [Outlier],
+    pub(super) decisive: Option<&'a Decisive>,
     pub(super) lack_of_fit: Option<&'a LackOfFit>,
+    pub(super) curvature: Option<&'a Curvature>,
     pub(super) level: f64,
 }
 
@@ -97,7 +101,10 @@ pub(super) fn panel(evidence: &Evidence<'_>) -> Vec<Assumption> {
             AssumptionKind::Influence,
             AssumptionKind::Form,
         ];
-        let why = "not checked: the model reproduces every row, so there is no error to look at";
+        let why = match evidence.fit.is_saturated() {
+            true => "not checked: the model has as many parameters as runs, so no error is left",
+            false => "not checked: the model reproduces every row, so there is no error to look at",
+        };
         return without_error
             .into_iter()
             .map(|kind| not_checked(kind, why.to_owned(), ""))

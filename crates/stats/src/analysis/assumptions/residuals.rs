@@ -87,28 +87,42 @@ pub(in crate::analysis) fn normality(residuals: &[f64], level: f64) -> Assumptio
 /// Bartlett, Levene and Brown–Forsythe on the response between cells.
 pub(in crate::analysis) fn equal_variances(fit: &Fit<'_>, cells: &Cells, level: f64) -> Assumption {
     let kind = AssumptionKind::EqualVariances;
-    let unreplicated = || {
+    let missing = |what: String| {
         not_checked(
             kind,
-            "equal variances between cells were not checked: too few settings are replicated"
-                .to_owned(),
+            format!("equal variances between settings were not checked: {what}"),
             "replicate runs to learn how much the response varies at equal settings",
         )
     };
     let frame = fit.matrix().frame();
     if cells.len() == frame.len() {
-        return unreplicated();
+        return missing("no setting was run more than once".to_owned());
     }
     let groups: Vec<Vec<f64>> = cells
         .groups(frame.response_values())
         .into_iter()
         .filter(|group| group.len() > 1)
         .collect();
+    if let [_] = groups.as_slice() {
+        return missing("only one setting was run more than once".to_owned());
+    }
     let slices: Vec<&[f64]> = groups.iter().map(Vec::as_slice).collect();
     let checked = Groups::new(&slices).and_then(|groups| Ok((groups, brown_forsythe(&groups)?)));
     let (groups, decisive) = match checked {
         Ok(checked) => checked,
-        Err(_) => return unreplicated(),
+        Err(_) if groups.iter().all(|group| group.len() == 2) => {
+            return missing(format!(
+                "the {} settings that were run more than once have two runs each, and two runs are \
+                 always equally far from their middle; at least one setting needs three",
+                groups.len()
+            ));
+        }
+        Err(_) => {
+            return missing(
+                "runs at equal settings do not differ, or not in a way that can be compared"
+                    .to_owned(),
+            );
+        }
     };
     let mut results = vec![CheckResult {
         test: "Brown–Forsythe",
@@ -185,8 +199,8 @@ pub(super) fn constant_spread(fit: &Fit<'_>, level: f64) -> Assumption {
     let (meaning, advice) = match verdict {
         Verdict::Violated | Verdict::Doubtful => (
             format!(
-                "the residuals' spread changes with the factors ({}); standard errors are too \
-                 small where the spread is large",
+                "the residuals' spread changes with the factors ({}), so one error estimate for \
+                 all is wrong",
                 p_value(p)
             ),
             "transform the response; a logarithm often evens out spread that grows with the mean",

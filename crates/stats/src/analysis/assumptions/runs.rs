@@ -80,13 +80,7 @@ pub(super) fn independence(evidence: &Evidence<'_>) -> Assumption {
 
 pub(super) fn influence(evidence: &Evidence<'_>) -> Assumption {
     let kind = AssumptionKind::Influence;
-    let Some(influence) = evidence.influence else {
-        return not_checked(
-            kind,
-            "single runs were not examined: there are too many for one to matter".to_owned(),
-            "",
-        );
-    };
+    let influence = evidence.influence;
     let rows = evidence.fit.matrix().frame().table_rows();
     let largest = influence
         .cooks_distance
@@ -115,15 +109,20 @@ pub(super) fn influence(evidence: &Evidence<'_>) -> Assumption {
     }
     let place = rows[row] as usize + 1;
     let count = evidence.outliers.len();
-    // A distance of one moves the fit to the edge of its 50% confidence region
-    // (Cook 1977).
-    let (verdict, meaning, advice) = if distance >= 1.0 {
+    let (verdict, meaning, advice) = if let Some(decisive) = evidence.decisive {
+        let place = decisive.row;
         (
             Verdict::Violated,
-            format!(
-                "row {place} alone decides the result (Cook's distance {})",
-                short(distance)
-            ),
+            match decisive.share > 0.5 {
+                true => format!(
+                    "row {place} alone makes {} of the unexplained variation",
+                    percent(100.0 * decisive.share)
+                ),
+                false => format!(
+                    "row {place} alone moves the result (Cook's distance {})",
+                    short(decisive.cooks_distance)
+                ),
+            },
             "repeat that run, and analyse with and without it",
         )
     } else if let Some(outlier) = evidence.outliers.first() {
@@ -133,9 +132,10 @@ pub(super) fn influence(evidence: &Evidence<'_>) -> Assumption {
             Verdict::Doubtful,
             match count {
                 1 => format!(
-                    "row {place} is an outlier (studentised residual {}), though it does not \
-                     decide the result",
-                    short(outlier.studentized)
+                    "row {place} is an outlier (studentised residual {}), though its Cook's \
+                     distance of {} moves the result little",
+                    short(outlier.studentized),
+                    short(influence.cooks_distance[outlier.row])
                 ),
                 _ => format!(
                     "{count} rows ({share}) are outliers, the largest in row {place} (studentised \
@@ -149,7 +149,7 @@ pub(super) fn influence(evidence: &Evidence<'_>) -> Assumption {
         (
             Verdict::Holds,
             format!(
-                "no single run decides the result (largest Cook's distance {}, row {place})",
+                "no single run moves the result much (largest Cook's distance {}, row {place})",
                 short(distance)
             ),
             "",

@@ -67,6 +67,7 @@ fn the_papers_table_is_reproduced_to_the_last_printed_digit() {
         PAPER,
         "--type",
         "1",
+        "--written-order",
         "--format",
         "json",
     ]);
@@ -266,4 +267,42 @@ fn a_drift_is_found_when_the_order_of_the_runs_is_named() {
     assert_eq!(output.status.code(), Some(2));
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(said.contains("`when`"), "the nearest name is told: {said}");
+}
+
+#[test]
+fn a_formula_of_a_transformed_response_needs_no_other_name() {
+    let text = stdout(&["analyze", TABLE, "--formula", "log(cost) ~ nodes + cores"]);
+    assert!(text.starts_with("log(cost) of 300 runs"), "{text}");
+    assert!(!text.contains("C("), "{text}");
+}
+
+#[test]
+fn json_names_the_correction_of_its_adjusted_p_values() {
+    let json = stdout(&[
+        "analyze",
+        TABLE,
+        "--response",
+        "cost",
+        "--by",
+        "nodes,cores",
+        "--format",
+        "json",
+    ]);
+    let value: serde_json::Value = serde_json::from_str(&json).expect("the output is JSON");
+    let result = &value["recommendation"]["result"]["anova"]["terms"];
+    let terms = match result.as_array() {
+        Some(terms) => terms,
+        None => value["anova"]["terms"]
+            .as_array()
+            .expect("the terms are a list"),
+    };
+    for term in terms {
+        assert!(term["p_adjusted"].is_number(), "{term}");
+        assert!(term["adjustment"].is_string(), "{term}");
+    }
+    let claims = value["claims"].as_array().expect("the claims are a list");
+    let findings = value["findings"]
+        .as_array()
+        .expect("the findings are a list");
+    assert_eq!(claims.len(), findings.len());
 }

@@ -151,6 +151,13 @@ fn json_keeps_every_digit_and_its_keys() {
                 "assumptions",
                 "recommendation",
                 "findings",
+                "claims",
+                "means",
+                "interaction_means",
+                "comparisons",
+                "decisive",
+                "curvature",
+                "unit",
                 "rows",
                 "number_notes",
             ]

@@ -125,7 +125,7 @@ fn is_set(name: &str) -> bool {
 }
 
 #[expect(clippy::disallowed_methods, reason = "the cli reads the environment")]
-fn variable(name: &str) -> Option<OsString> {
+pub(crate) fn variable(name: &str) -> Option<OsString> {
     std::env::var_os(name)
 }
 

@@ -6,6 +6,7 @@ mod commands;
 mod context;
 mod exit;
 mod failure;
+mod instructions;
 mod out_file;
 mod output;
 mod quantity;
@@ -21,7 +22,7 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     let args = args::Args::parse();
     let words: Vec<OsString> = std::env::args_os().skip(1).collect();
-    match args.run(&words) {
+    match instructions::choose().and_then(|()| args.run(&words)) {
         Ok(exit) => exit.into(),
         Err(failure) => failure.report(),
     }

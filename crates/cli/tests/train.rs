@@ -2,6 +2,7 @@
 
 mod support;
 
+use paceline_kernels::Isa;
 use paceline_model::EventKind;
 use paceline_records::Run;
 use std::path::Path;
@@ -359,4 +360,39 @@ fn a_study_with_an_option_the_trainer_lacks_is_refused_before_the_first_run() {
     let ran = run(dir.path(), ["study", "run", "s.toml"]);
     assert_eq!(ran.code, Some(2), "{}", ran.err);
     assert!(ran.err.contains("adamw"), "{}", ran.err);
+}
+
+#[test]
+fn every_path_that_the_machine_has_can_be_chosen_and_trains_alike() {
+    let dir = tempfile::tempdir().unwrap();
+    let train = |simd: &str, out: &str| {
+        let out = format!("--out={out}");
+        let words = ["train", "mlp:16", BLOBS, "--epochs=3", "--quiet", &out];
+        let mut command = support::paceline(dir.path(), words);
+        support::Ran::from(command.env("PACELINE_SIMD", simd).output().unwrap())
+    };
+    let available = Isa::available();
+    let mut losses = Vec::new();
+    for isa in Isa::ALL {
+        let ran = train(isa.name(), isa.name());
+        if available.contains(&isa) {
+            assert_eq!(ran.code, Some(0), "{}", ran.err);
+            losses.push(last_metric(&dir.path().join(isa.name()), "test_loss"));
+        } else {
+            assert_eq!(ran.code, Some(2), "{}", ran.err);
+            assert!(ran.err.contains("this machine has"), "{}", ran.err);
+        }
+    }
+    // The paths round differently, and no more.
+    for loss in &losses {
+        assert!((loss / losses[0] - 1.0).abs() < 1e-3, "{losses:?}");
+    }
+    let ran = train("sse9", "r");
+    assert_eq!(ran.code, Some(2), "{}", ran.err);
+    assert!(
+        ran.err.contains("PACELINE_SIMD=sse9 names no instructions"),
+        "{}",
+        ran.err
+    );
+    assert!(!dir.path().join("r").exists());
 }

@@ -1,6 +1,7 @@
 //! The rules we care about and no compiler checks.
 
 mod architecture;
+mod callers;
 mod files;
 mod metadata;
 mod unused;
@@ -14,6 +15,9 @@ pub(crate) fn tidy() -> Result<()> {
     let mut problems = architecture::problems(&metadata)?;
     problems.extend(files::problems()?);
     problems.extend(unused::problems(&metadata)?);
+    for note in callers::without_callers()? {
+        println!("tidy: note: {note}");
+    }
     for problem in &problems {
         println!("tidy: {problem}");
     }

@@ -1,32 +1,55 @@
-//! From a study's results to answers.
+//! From results to answers.
 //!
 //! Every question that Paceline answers from runs that were made has one path
 //! here, whoever asks: the terminal, the page of `report`, or another program.
 //!
-//! - [`table_file`] and [`runs_table`] open results: a study's directory or a
-//!   CSV file, and which of its rows count.
-//! - [`predict`], [`pick`], [`size`] and [`tune`] answer what will be, what to
-//!   run, with how many machines, and what to try next.
+//! ```no_run
+//! use paceline_answers::pick::{PickQuestion, pick};
+//! use paceline_answers::results::Results;
+//!
+//! let results = Results::open("study.study".as_ref())?;
+//! let question = PickQuestion {
+//!     deadline_s: Some(300.0),
+//!     ..PickQuestion::default()
+//! };
+//! println!("{:#}", pick(&results, &question)?.json());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! - [`results`] opens a study's directory, from its plan and journal, or a CSV
+//!   file; one rule says which runs count.
+//! - [`analyze`], [`predict`], [`pick`] and [`size`] answer what matters, what will
+//!   be, what to run and with how many machines. [`Results::ask`] takes any of
+//!   their questions.
+//! - [`tune`] says what a search runs next, from the runs that have ended.
 //! - [`design`] says what a planned study will be able to tell.
-//! - [`report`] gathers what a page on a study shows.
+//! - [`report`] gathers all of it for a page: it asks the same questions.
 //! - [`units`] says in which units a study's responses are.
+//!
+//! An error says whose fault it is and what to do about it ([`Explained`]).
 //!
 //! This crate deliberately prints nothing and lays nothing out: an answer is a
 //! value with a form for programs (JSON); how people see it is the business of
-//! `report`. It reads files, and neither a clock nor the environment.
+//! the crate `report`. It reads files, and neither a clock nor the environment.
+//!
+//! [`Results::ask`]: results::Results::ask
 
+pub mod analyze;
 pub mod design;
-mod failure;
+mod error;
 pub mod pick;
 pub mod predict;
-mod records;
+mod predictors;
+mod question;
 pub mod report;
-pub mod runs_table;
+pub mod results;
+mod settings;
 pub mod size;
 pub mod study_file;
-pub mod table_file;
 pub mod tune;
 pub mod units;
 
-pub use failure::{Failure, Fault, error_chain};
-pub use records::open as open_record;
+pub use error::{Explained, Fault};
+pub use predictors::{FitError, Fitting, ProbabilityError};
+pub use question::{Answer, AskError, Question};
+pub use settings::{level_json, settings_json, written};

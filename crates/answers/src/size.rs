@@ -1,16 +1,17 @@
 //! Machines for a deadline at least cost.
 
-use crate::failure::Failure;
-use crate::runs_table::{OpenTable, RunsTable};
-use crate::table_file::TableFile;
-use anyhow::anyhow;
+use crate::error::{Explained, Fault};
+use crate::predictors::{ProbabilityError, check_probability};
+use crate::results::{LearnError, ReadTableError, Results, RunsTable, TableFile};
+use paceline_advise::runs::SettingError;
 use paceline_advise::size::{
-    ClusterLaw, MachineType, SizeError, SizeOption, SizeRequest, Sizing, size as sized,
+    ClusterLaw, MachineType, SizeError as SizingError, SizeOption, SizeRequest, Sizing,
+    size as sized,
 };
 use paceline_model::Level;
 use paceline_stats::table::ColumnData;
 use serde_json::{Value, json};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// What is to be sized.
 #[derive(Debug, Clone)]
@@ -45,19 +46,84 @@ pub struct SizeAnswer {
     pub sizing: Sizing,
 }
 
+/// Why no size can be told.
+#[derive(Debug, thiserror::Error)]
+pub enum SizeError {
+    /// No run has the given levels.
+    #[error("no run has the given levels")]
+    NoRuns,
+    /// Nothing can be learned from the results.
+    #[error(transparent)]
+    Learn(#[from] LearnError),
+    /// A given level cannot be.
+    #[error(transparent)]
+    Setting(#[from] SettingError),
+    /// The runs do not tell how the time depends on the machines, or the request
+    /// cannot be.
+    #[error(transparent)]
+    Sizing(#[from] SizingError),
+    /// The confidence is no probability that a table can speak of.
+    #[error(transparent)]
+    Confidence(#[from] ProbabilityError),
+}
+
+impl Explained for SizeError {
+    fn hint(&self) -> Option<String> {
+        match self {
+            Self::Learn(error) => error.hint(),
+            Self::Sizing(SizingError::TooMany { .. }) => {
+                Some("lower --workers, or shorten the price list".to_owned())
+            }
+            Self::Confidence(error) => error.hint(),
+            Self::NoRuns | Self::Setting(_) | Self::Sizing(_) => None,
+        }
+    }
+}
+
+/// Why there is no price list.
+#[derive(Debug, thiserror::Error)]
+pub enum PricesError {
+    /// The file cannot be read.
+    #[error(transparent)]
+    Read(#[from] ReadTableError),
+    /// A column is missing or of another kind.
+    #[error("`{}` has no column `{column}` of the expected kind", .path.display())]
+    Column {
+        /// The file.
+        path: PathBuf,
+        /// The column.
+        column: &'static str,
+    },
+}
+
+impl Explained for PricesError {
+    fn fault(&self) -> Fault {
+        match self {
+            Self::Read(error) => error.fault(),
+            Self::Column { .. } => Fault::User,
+        }
+    }
+
+    fn hint(&self) -> Option<String> {
+        match self {
+            Self::Read(error) => error.hint(),
+            Self::Column { .. } => Some(
+                "a price list has the columns machine (names), cores and price_per_hour (numbers)"
+                    .to_owned(),
+            ),
+        }
+    }
+}
+
 /// Sizes a cluster by the runs of a table.
 ///
 /// # Errors
 /// If the table lacks what is asked for, or its runs do not tell how the time
 /// depends on the machines.
-pub fn size(open: &OpenTable, question: SizeQuestion) -> Result<SizeAnswer, Failure> {
-    crate::predict::check_probability("--confidence", question.confidence)?;
-    let mut table = open.runs(std::slice::from_ref(&question.time))?;
-    let given = table
-        .runs
-        .factors()
-        .fixed(&question.given)
-        .map_err(Failure::user)?;
+pub fn size(results: &Results, question: &SizeQuestion) -> Result<SizeAnswer, SizeError> {
+    check_probability("--confidence", question.confidence)?;
+    let mut table = results.runs(std::slice::from_ref(&question.time))?;
+    let given = table.runs.factors().fixed(&question.given)?;
     let rows: Vec<usize> = (0..table.runs.rows())
         .filter(|&row| {
             given
@@ -66,13 +132,12 @@ pub fn size(open: &OpenTable, question: SizeQuestion) -> Result<SizeAnswer, Fail
         })
         .collect();
     if rows.is_empty() {
-        return Err(Failure::user(anyhow!("no run has the given levels")));
+        return Err(SizeError::NoRuns);
     }
     table.runs = table.runs.select(&rows);
     table.count = rows.len();
-    let roles = open.roles(table.runs.factors())?;
-    let law = ClusterLaw::fit(&table.runs, &question.time, &roles, question.measured_cores)
-        .map_err(Failure::user)?;
+    let roles = results.roles(table.runs.factors())?;
+    let law = ClusterLaw::fit(&table.runs, &question.time, &roles, question.measured_cores)?;
     let request = SizeRequest {
         deadline_s: question.deadline_s,
         confidence: question.confidence,
@@ -80,17 +145,10 @@ pub fn size(open: &OpenTable, question: SizeQuestion) -> Result<SizeAnswer, Fail
         work: question.work,
         measured_cores: question.measured_cores,
     };
-    let sizing = sized(&law, &question.machines, &request).map_err(|error| {
-        let too_many = matches!(error, SizeError::TooMany { .. });
-        let failure = Failure::user(error);
-        match too_many {
-            true => failure.hint("lower --workers, or shorten the price list"),
-            false => failure,
-        }
-    })?;
+    let sizing = sized(&law, &question.machines, &request)?;
     Ok(SizeAnswer {
         table,
-        machines: question.machines,
+        machines: question.machines.clone(),
         request,
         sizing,
     })
@@ -101,16 +159,13 @@ pub fn size(open: &OpenTable, question: SizeQuestion) -> Result<SizeAnswer, Fail
 ///
 /// # Errors
 /// If the file cannot be read or lacks a column.
-pub fn prices(path: &Path) -> Result<Vec<MachineType>, Failure> {
+pub fn prices(path: &Path) -> Result<Vec<MachineType>, PricesError> {
     let file = TableFile::read(path)?;
-    let lacks = |name: &str| {
-        let shown = path.display();
-        Failure::user(anyhow!(
-            "`{shown}` has no column `{name}` of the expected kind"
-        ))
-        .hint("a price list has the columns machine (names), cores and price_per_hour (numbers)")
+    let lacks = |column: &'static str| PricesError::Column {
+        path: path.to_owned(),
+        column,
     };
-    let numbers = |name: &str| {
+    let numbers = |name: &'static str| {
         let column = file
             .table
             .column(name)

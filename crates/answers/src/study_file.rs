@@ -1,9 +1,7 @@
 //! The study file that a command names, read and checked.
 
-use crate::failure::Failure;
-use anyhow::anyhow;
+use crate::error::Explained;
 use paceline_files::ReadError;
-use paceline_runner::study::PlanStudyError;
 use paceline_study::{Capabilities, Problem, Problems, RawStudy, Study};
 use std::path::{Path, PathBuf};
 
@@ -13,20 +11,42 @@ const STUDY_FILE: &str = "study.toml";
 /// The most bytes a study file may have: what is larger is another file.
 const MAX_BYTES: u64 = 4 << 20;
 
+/// Why a study file means nothing.
+#[derive(Debug, thiserror::Error)]
+pub enum LoadStudyError {
+    /// It cannot be read, or is no text of a study's size.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    /// What it says cannot be: every problem, each with its place.
+    #[error("{}", .0.join("\nerror: "))]
+    Problems(Vec<String>),
+}
+
+impl Explained for LoadStudyError {
+    fn hint(&self) -> Option<String> {
+        match self {
+            Self::Read(ReadError::TooLarge { .. } | ReadError::Kind { .. }) => {
+                Some("a study file is a few lines of TOML; is this the right file?".to_owned())
+            }
+            Self::Read(_) | Self::Problems(_) => None,
+        }
+    }
+}
+
 /// Reads the study at `path`, a file or a study's directory, with what
 /// `overrides` such as `batch_size=64,128` change, as far as `capabilities`
 /// allow.
 ///
 /// # Errors
-/// Every problem is in the failure at once, each with its line.
+/// Every problem is in the error at once, each with its line.
 pub fn load(
     path: &Path,
     overrides: &[String],
     capabilities: &Capabilities,
-) -> Result<Study, Failure> {
+) -> Result<Study, LoadStudyError> {
     let path = file_of(path);
     let name = path.display().to_string();
-    let text = read(&path)?;
+    let text = paceline_files::read_text(&path, MAX_BYTES)?;
     RawStudy::parse(&name, &text)
         .and_then(|raw| raw.with_arguments(overrides.iter().map(String::as_str)))
         .and_then(|raw| raw.check(capabilities))
@@ -43,29 +63,8 @@ pub fn file_of(path: &Path) -> PathBuf {
     }
 }
 
-fn read(path: &Path) -> Result<String, Failure> {
-    paceline_files::read_text(path, MAX_BYTES).map_err(|error| match error {
-        ReadError::TooLarge { .. } | ReadError::Kind { .. } => Failure::user(error)
-            .hint("a study file is a few lines of TOML; is this the right file?"),
-        error => Failure::user(error),
-    })
-}
-
-/// One `error:` per problem: the first is the failure's own.
-fn refused(problems: &Problems) -> Failure {
+/// One text per problem.
+fn refused(problems: &Problems) -> LoadStudyError {
     let render = |problem: &Problem| problem.render(problems.file());
-    let texts: Vec<String> = problems.list().iter().map(render).collect();
-    Failure::user(anyhow!(texts.join("\nerror: ")))
-}
-
-/// A study whose design cannot be made, with what to do about it.
-#[must_use]
-pub fn unplannable(error: PlanStudyError) -> Failure {
-    match &error {
-        PlanStudyError::Plan(refusal) => {
-            let hint = refusal.hint();
-            Failure::user(error).hint(hint)
-        }
-        PlanStudyError::Request(_) => Failure::user(error),
-    }
+    LoadStudyError::Problems(problems.list().iter().map(render).collect())
 }

@@ -4,15 +4,16 @@
 use crate::failure::Failure;
 use crate::quantity::Cpus;
 use anyhow::Context;
-use indexmap::IndexMap;
 use paceline_data::Cache;
 use paceline_engine::host::output_of;
 use paceline_model::RunId;
+use paceline_probe::Roots;
 use paceline_probe::cgroup::CpuSet;
 use paceline_records::GitState;
+use paceline_runner::Host;
 use sha2::{Digest, Sha256};
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// The CPUs that a wish for CPUs means here.
 pub(crate) fn choose(cpus: &Cpus) -> Result<CpuSet, Failure> {
@@ -51,57 +52,17 @@ pub(crate) fn working_directory() -> Result<PathBuf, Failure> {
         .map_err(Failure::world)
 }
 
-/// The environment that a command gets, for the record.
-pub(crate) fn environment(set: &[(String, String)]) -> IndexMap<String, String> {
-    let mut environment: IndexMap<String, String> = std::env::vars_os()
-        .map(|(name, value)| {
-            (
-                name.to_string_lossy().into_owned(),
-                value.to_string_lossy().into_owned(),
-            )
-        })
-        .collect();
-    environment.extend(set.iter().cloned());
-    environment.sort_unstable_keys();
-    environment
-}
-
-/// What Paceline adds to a command's environment; what the user set wins.
-pub(crate) fn variables(
-    set: &[(String, String)],
-    cpus: Option<&CpuSet>,
-    reports: &Path,
-    dir: &Path,
-) -> Vec<(OsString, OsString)> {
-    let mut variables: Vec<(OsString, OsString)> = vec![
-        ("PACELINE_EVENTS".into(), reports.into()),
-        ("PACELINE_RUN_DIR".into(), dir.into()),
-    ];
-    // Behind a pipe Python holds its output back until a buffer is full; metrics
-    // would then come late and all at once.
-    if !is_set("PYTHONUNBUFFERED") {
-        variables.push(("PYTHONUNBUFFERED".into(), "1".into()));
+/// Where commands are started from here.
+pub(crate) fn host(roots: &Roots) -> Host {
+    let text = |text: OsString| text.to_string_lossy().into_owned();
+    Host {
+        machine: paceline_probe::detect_machine(roots),
+        environment: std::env::vars_os()
+            .map(|(name, value)| (text(name), text(value)))
+            .collect(),
+        git: git_state(),
     }
-    // Numerical libraries start a thread per core of the machine, not per core
-    // that they may use.
-    for name in cpus.map_or(&[][..], |_| &THREADS) {
-        let count = cpus.map_or(1, |cpus| cpus.cores().len()).to_string();
-        if !is_set(name) {
-            variables.push((name.into(), count.into()));
-        }
-    }
-    variables.extend(set.iter().map(|(name, value)| (name.into(), value.into())));
-    variables
 }
-
-/// Variables from which numerical libraries take their number of threads.
-pub(crate) const THREADS: [&str; 5] = [
-    "OMP_NUM_THREADS",
-    "OPENBLAS_NUM_THREADS",
-    "MKL_NUM_THREADS",
-    "NUMEXPR_NUM_THREADS",
-    "RAYON_NUM_THREADS",
-];
 
 /// Where parsed data sets are kept: `$PACELINE_CACHE`, or `paceline` among the
 /// user's caches. An empty `$PACELINE_CACHE` means nowhere.
@@ -118,10 +79,6 @@ pub(crate) fn data_cache() -> Option<Cache> {
         }
     }?;
     Some(Cache::new(directory, Cache::DEFAULT_LIMIT_BYTES))
-}
-
-fn is_set(name: &str) -> bool {
-    variable(name).is_some()
 }
 
 #[expect(clippy::disallowed_methods, reason = "the cli reads the environment")]
@@ -142,7 +99,7 @@ pub(crate) fn unique_on_host(id: &RunId) -> RunId {
 
 /// The state of the repository around the working directory, if there is one
 /// and `git` can tell.
-pub(crate) fn git_state() -> Option<GitState> {
+fn git_state() -> Option<GitState> {
     let here = std::env::current_dir().ok()?;
     here.ancestors().find(|dir| dir.join(".git").exists())?;
     let commit = output_of("git", &["rev-parse", "HEAD"])?;

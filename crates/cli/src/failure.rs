@@ -1,7 +1,8 @@
 //! What a person reads when a command cannot go on.
 
 use crate::exit::Exit;
-use paceline_answers::Fault;
+use paceline_answers::{Explained, Fault};
+use paceline_model::error_chain;
 use std::io::Write;
 use std::process::ExitCode;
 
@@ -13,23 +14,17 @@ pub(crate) struct Failure {
     hint: Option<String>,
 }
 
-impl From<paceline_answers::Failure> for Failure {
-    fn from(failure: paceline_answers::Failure) -> Self {
+impl<E: Explained + Send + Sync + 'static> From<E> for Failure {
+    fn from(error: E) -> Self {
         Self {
-            exit: match failure.fault {
+            exit: match error.fault() {
                 Fault::User => Exit::User,
                 Fault::World => Exit::World,
                 Fault::Record => Exit::Record,
             },
-            error: failure.error,
-            hint: failure.hint,
+            hint: error.hint(),
+            error: error.into(),
         }
-    }
-}
-
-impl From<paceline_answers::table_file::ReadTableError> for Failure {
-    fn from(error: paceline_answers::table_file::ReadTableError) -> Self {
-        paceline_answers::Failure::from(error).into()
     }
 }
 
@@ -69,10 +64,7 @@ impl Failure {
 
     /// Prints the failure to stderr, causes included, and gives the exit code.
     pub(crate) fn report(&self) -> ExitCode {
-        let mut text = format!("error: {}", self.error);
-        for cause in self.error.chain().skip(1) {
-            text.push_str(&format!(": {cause}"));
-        }
+        let mut text = format!("error: {}", error_chain(self.error.as_ref()));
         if let Some(hint) = &self.hint {
             text.push_str(&format!("\nhint: {hint}"));
         }

@@ -16,5 +16,5 @@ pub(crate) fn find(name: &Path) -> PathBuf {
 
 /// Opens a record.
 pub(crate) fn open(dir: &Path) -> Result<Run, Failure> {
-    Ok(paceline_answers::open_record(dir)?)
+    Ok(Run::open(dir)?)
 }

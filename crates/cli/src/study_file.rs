@@ -4,20 +4,14 @@ use crate::commands::train;
 use crate::failure::Failure;
 use crate::output;
 use paceline_answers::study_file;
-use paceline_runner::study::PlanStudyError;
 use paceline_study::{Capabilities, Study};
 use std::path::Path;
-
-/// What a study may use here: the local engine and the trainer's options.
-pub(crate) fn capabilities() -> Capabilities {
-    Capabilities::local(train::options())
-}
 
 /// Reads the study at `path`, a file or a study's directory, with what
 /// `overrides` such as `batch_size=64,128` change. Notices go to stderr; every
 /// problem is in the failure at once, each with its line.
 pub(crate) fn load(path: &Path, overrides: &[String]) -> Result<Study, Failure> {
-    let study = study_file::load(path, overrides, &capabilities())?;
+    let study = study_file::load(path, overrides, &Capabilities::local(train::options()))?;
     let name = study_file::file_of(path).display().to_string();
     tell_notices(&name, &study);
     Ok(study)
@@ -28,9 +22,4 @@ pub(crate) fn tell_notices(name: &str, study: &Study) {
     for notice in study.notices() {
         output::tell(&format!("notice: {}", notice.render(name)));
     }
-}
-
-/// A study whose design cannot be made, with what to do about it.
-pub(crate) fn unplannable(error: PlanStudyError) -> Failure {
-    study_file::unplannable(error).into()
 }

@@ -145,7 +145,8 @@ fn runs_of_a_study_that_are_not_done_are_left_out_and_counted() {
     }
     std::fs::write(study.path().join("study.toml"), "").expect("the study is written");
     std::fs::write(study.path().join("table.csv"), rows).expect("the table is written");
-    let path = study.path().to_str().expect("a path of a test is UTF-8");
+    let table = study.path().join("table.csv");
+    let path = table.to_str().expect("a path of a test is UTF-8");
     let text = stdout(&["analyze", path, "--response", "y", "--by", "a,b"]);
     assert!(text.contains("1 run that is not done"), "{text}");
 }
@@ -160,9 +161,9 @@ fn a_missing_file_is_the_users_error() {
 }
 
 #[test]
-fn a_directory_without_a_table_is_named() {
+fn a_directory_without_a_study_is_named() {
     let folder = tempfile::tempdir().expect("a temporary directory");
-    refused(folder.path(), &[], "holds no table.csv");
+    refused(folder.path(), &[], "there is no study in");
 }
 
 #[test]

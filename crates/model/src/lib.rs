@@ -11,6 +11,7 @@
 //! are owned by the crate that writes them, so that renaming a field here can
 //! never break a record on disk.
 
+mod error_chain;
 mod event;
 mod id;
 mod iteration;
@@ -27,6 +28,7 @@ mod stream;
 mod time;
 mod worker_metric;
 
+pub use error_chain::error_chain;
 pub use event::{Event, EventKind, ExitStatus, Lifecycle};
 pub use id::{NodeName, RunId, RunIdError, WorkerId};
 pub use iteration::Iteration;

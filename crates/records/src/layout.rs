@@ -32,6 +32,13 @@ pub(crate) fn node_of_wal(file_name: &str) -> Option<NodeName> {
     crate::json::node_name(node)
 }
 
+/// Where a command reports its metrics and phases, one JSON object per line, while
+/// it runs in the run directory `dir`.
+#[must_use]
+pub fn reports_file(dir: &Path) -> PathBuf {
+    dir.join(LIVE).join("reports.jsonl")
+}
+
 pub(crate) fn events_wal(dir: &Path) -> PathBuf {
     dir.join(LIVE).join("events.wal")
 }

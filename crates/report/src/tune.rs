@@ -2,7 +2,7 @@
 
 use crate::number::{duration, significant};
 use crate::text::{Column, Page, Table, paragraph};
-use paceline_answers::runs_table::level_json;
+use paceline_answers::level_json;
 use paceline_answers::tune::{CONFIDENCE, End, History, Question, Tried, same_budget};
 use paceline_model::Level;
 use paceline_study::Study;

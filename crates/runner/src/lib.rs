@@ -1,6 +1,7 @@
 //! Executes runs.
 //!
-//! [`study`] executes a whole study and survives anything. [`execute`] starts a run's commands through an engine, merges everything
+//! [`study`] executes a whole study and survives anything. [`Host`] says what a
+//! command is started with. [`execute`] starts a run's commands through an engine, merges everything
 //! that happens into one order, and writes it into the record. [`reports`]
 //! reads what a job says of itself. [`Interrupt`] passes on the user's wish to
 //! stop.
@@ -8,6 +9,7 @@
 //! The runner deliberately neither prints nor decides what a result means: it
 //! closes the record, and others read it.
 
+mod host;
 mod interrupt;
 mod reporting;
 pub mod reports;
@@ -15,6 +17,7 @@ pub mod study;
 mod supervise;
 mod tail;
 
+pub use host::{Host, Opening};
 pub use interrupt::Interrupt;
 pub use supervise::{
     Ended, ExecuteError, Executed, Execution, Exit, GRACE, Observer, Results, execute,

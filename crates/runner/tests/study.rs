@@ -8,7 +8,7 @@ use paceline_probe::{Interval, Roots};
 use paceline_records::Machine;
 use paceline_records::study::{PlannedRun, RunResult, StudyDir};
 use paceline_runner::study::{Counts, Outlook, Session, Settings, Watcher};
-use paceline_runner::{Interrupt, Observer};
+use paceline_runner::{Host, Interrupt, Observer};
 use paceline_study::{Capabilities, RawStudy, Study};
 use std::path::Path;
 use std::time::Duration;
@@ -34,21 +34,22 @@ fn study() -> Study {
 fn settings(base: &Path) -> Settings {
     Settings {
         base: base.to_owned(),
-        machine: Machine {
-            node: NodeName::from_host("test"),
-            os: "Linux".to_owned(),
-            kernel: String::new(),
-            architecture: String::new(),
-            cpu_model: None,
-            cpus_count: 1,
-            memory_bytes: None,
+        host: Host {
+            machine: Machine {
+                node: NodeName::from_host("test"),
+                os: "Linux".to_owned(),
+                kernel: String::new(),
+                architecture: String::new(),
+                cpu_model: None,
+                cpus_count: 1,
+                memory_bytes: None,
+            },
+            environment: Default::default(),
+            git: None,
         },
-        environment: Default::default(),
-        git: None,
         interval: Interval::new(Duration::from_secs(1)).expect("long enough"),
         parallel: 1,
         cpus: CpuSet::parse("0").expect("a set"),
-        thread_variables: Vec::new(),
         fail_fast: false,
         program: "paceline".into(),
     }

@@ -2,7 +2,8 @@
 
 /// The rows that no other row dominates, in order of the first column, best
 /// first. Every column is better when larger; equal rows appear once.
-pub(super) fn front(points: &[Vec<f64>]) -> Vec<usize> {
+#[must_use]
+pub fn front(points: &[Vec<f64>]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..points.len()).collect();
     // After sorting by all columns, a row can only be dominated by an earlier one.
     order.sort_by(|&a, &b| {

@@ -8,6 +8,7 @@ mod suggest;
 
 pub use candidates::{CandidatesError, Space, candidates};
 pub use constraint::{Constraint, Limit};
+pub use front::front;
 pub use objective::Objective;
 pub use suggest::{Evidence, SuggestError, SuggestOptions, Suggestion, propose, suggest};
 

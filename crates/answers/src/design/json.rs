@@ -1,7 +1,7 @@
 //! The design for programs.
 
 use super::{Facts, Planned};
-use crate::runs_table::level_json;
+use crate::settings::level_json;
 use paceline_design::{Factors, Partner, Word};
 use paceline_records::study::{Plan, PlannedRun};
 use paceline_study::{DesignKind, FactorType, Word as _};

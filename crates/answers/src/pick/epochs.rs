@@ -1,16 +1,13 @@
 //! The number of epochs as a variable of the pick.
 
-use crate::failure::Failure;
-use crate::runs_table::{EpochsTable, OpenTable, RunsTable, following};
-use anyhow::anyhow;
+use super::PickError;
+use crate::results::{EpochsTable, Results, RunsTable};
 use paceline_advise::curve::OverEpochs;
-use paceline_advise::predict::Roles;
-use paceline_advise::runs::Factors;
 use serde_json::{Value, json};
 use std::fmt;
 
 /// How far beyond the epochs that were run a curve is followed.
-const REACH: f64 = 3.0;
+pub(super) const REACH: f64 = 3.0;
 
 /// What is known of the epochs.
 pub struct FreeEpochs {
@@ -28,29 +25,24 @@ impl FreeEpochs {
     /// Reads what runs reported after each epoch. `wanted` is the most epochs to
     /// consider; zero is the most that were run.
     pub(super) fn read(
-        open: &OpenTable,
+        results: &Results,
         responses: &[String],
         wanted: u32,
-    ) -> Result<(RunsTable, Self), Failure> {
-        let table = open.epochs(responses)?;
+    ) -> Result<(RunsTable, Self), PickError> {
+        let table = results.epochs(responses)?;
         let furthest = REACH * table.most;
         let most = match wanted {
             0 => table.most,
             wanted => f64::from(wanted),
         };
         if most > furthest {
-            return Err(Failure::user(anyhow!(
-                "{most} epochs are too far beyond the {} that were run",
-                table.most
-            ))
-            .hint(format!(
-                "a curve is followed to {REACH} times as many: --epochs-free={furthest} at most"
-            )));
+            return Err(PickError::TooManyEpochs {
+                wanted: most,
+                run: table.most,
+                furthest,
+            });
         }
-        let shapes = responses
-            .iter()
-            .map(|response| (response.clone(), table.over_epochs(response)))
-            .collect();
+        let shapes = table.shapes(responses);
         let EpochsTable {
             thin,
             most: run,
@@ -68,19 +60,9 @@ impl FreeEpochs {
         Ok((thin, epochs))
     }
 
-    /// The roles for a predictor of that response.
-    pub(super) fn roles(
-        &self,
-        open: &OpenTable,
-        factors: &Factors,
-        response: &str,
-    ) -> Result<Roles, Failure> {
-        let roles = open.roles(factors)?;
-        let shape = self.shapes.iter().find(|(name, _)| name == response);
-        Ok(match shape {
-            Some((_, shape)) => following(roles, *shape),
-            None => roles,
-        })
+    /// How each response goes on with the epochs.
+    pub(super) fn shapes(&self) -> &[(String, OverEpochs)] {
+        &self.shapes
     }
 
     pub(super) fn json(&self) -> Value {

@@ -1,37 +1,44 @@
 //! The best configuration that keeps its promises.
 
 mod epochs;
+mod error;
+mod json;
+mod objective;
 mod running;
+mod tradeoff;
 mod weak;
 
 pub use epochs::FreeEpochs;
+pub use error::PickError;
 pub use running::{BesideAnswer, Line, RunningJob};
+pub use tradeoff::Tradeoff;
 pub use weak::WeakPredictor;
 
-use crate::failure::Failure;
-use crate::predict::{prediction_json, predictor_json};
-use crate::runs_table::{Demands, OpenTable, RunsTable, report_epochs, settings_json, threads};
+use crate::predictors::{Fitting, Predictors, check_probability, threads};
+use crate::results::{Results, RunsTable};
 use paceline_advise::curve::candidates_over_epochs;
 use paceline_advise::pick::{
     Constraint, Objective, Pick, PickRequest, Picked, Space, SuggestOptions, Suggestion, Verdict,
     candidates, pick as picked, suggest,
 };
-use paceline_advise::predict::{Choice, PredictOptions, Predictor};
+use paceline_advise::predict::{Choice, Predictor};
 use paceline_advise::runs::Configuration;
 use paceline_model::Level;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 /// What is to be picked.
 #[derive(Debug, Clone)]
 pub struct PickQuestion {
-    /// What is called best.
-    pub objective: Objective,
+    /// What is called best; by the names of a study's responses if nothing is said.
+    pub objective: Option<Objective>,
     /// What must be kept.
     pub limits: Vec<Constraint>,
+    /// The deadline of a run: a limit of its time.
+    pub deadline_s: Option<f64>,
+    /// The response that is the duration of a run; by its name if nothing is said.
+    pub time: Option<String>,
     /// Factors that are fixed.
     pub given: Vec<(String, Level)>,
-    /// The probability with which each limit must be kept.
-    pub confidence: f64,
     /// How many configurations between the observed levels are considered as well.
     pub grid: Option<usize>,
     /// Whether the number of epochs is picked too, and up to how many; zero is the
@@ -44,12 +51,31 @@ pub struct PickQuestion {
     pub contention: Option<f64>,
     /// How many runs are proposed that would be worth most.
     pub suggest: usize,
-    /// The column that holds the duration of a run.
-    pub time: String,
-    /// Which predictor to use.
-    pub predictor: Choice,
-    /// The seed of folds and learners.
-    pub seed: u64,
+    /// How predictors are fitted. Their coverage is the probability with which
+    /// each limit must be kept.
+    pub fitting: Fitting,
+}
+
+impl Default for PickQuestion {
+    fn default() -> Self {
+        Self {
+            objective: None,
+            limits: Vec::new(),
+            deadline_s: None,
+            time: None,
+            given: Vec::new(),
+            grid: None,
+            epochs_free: None,
+            running: Vec::new(),
+            contention: None,
+            suggest: 0,
+            fitting: Fitting {
+                predictor: Choice::Auto,
+                coverage: 0.95,
+                seed: Fitting::SEED,
+            },
+        }
+    }
 }
 
 /// What is picked from and by what.
@@ -60,8 +86,27 @@ pub struct Setup {
     pub epochs: Option<FreeEpochs>,
     /// The configurations that are considered.
     pub choices: Vec<Configuration>,
-    /// One for each response that is asked for.
+    /// One for each response that is asked for, and for the time where there is one.
     pub predictors: Vec<Predictor>,
+}
+
+/// A question as it is understood.
+pub(crate) struct Understood {
+    request: PickRequest,
+    /// Why this is called best, in words.
+    because: String,
+    /// The response that is a time, where there is one.
+    time: Option<String>,
+}
+
+impl Understood {
+    /// Whether the pick depends on a response.
+    fn rests_on(&self, response: &str) -> bool {
+        let weights = self.request.objective.weights();
+        let mut limited = self.request.constraints.iter();
+        weights.iter().any(|(name, _)| *name == response)
+            || limited.any(|limit| limit.response == response)
+    }
 }
 
 /// A pick.
@@ -78,8 +123,14 @@ pub struct AloneAnswer {
     pub setup: Setup,
     /// What was asked.
     pub request: PickRequest,
+    /// Why this is called best, in words.
+    pub because: String,
     /// The answer.
     pub pick: Pick,
+    /// What is gained by taking longer, where there are a time and a result.
+    pub tradeoff: Option<Tradeoff>,
+    /// What makes the answer less certain.
+    pub cautions: Vec<WeakPredictor>,
     /// Runs worth making next.
     pub suggestions: Vec<Suggestion>,
     /// Whether any were asked for.
@@ -93,7 +144,7 @@ impl PickAnswer {
     #[must_use]
     pub fn keeps_every_limit(&self) -> bool {
         match self {
-            Self::Alone(alone) => matches!(alone.pick.verdict, Verdict::Met { .. }),
+            Self::Alone(alone) => alone.is_met(),
             Self::Beside(beside) => beside.admission.promises_kept,
         }
     }
@@ -108,222 +159,225 @@ impl PickAnswer {
     }
 }
 
-/// Picks by the runs of a table.
-///
-/// # Errors
-/// If the table lacks what is asked for, or has too few runs to learn from.
-pub fn pick(open: &OpenTable, question: &PickQuestion) -> Result<PickAnswer, Failure> {
-    let confidence = question.confidence;
-    crate::predict::check_probability("--confidence", confidence)?;
-    let request = PickRequest {
-        objective: question.objective.clone(),
-        constraints: question.limits.clone(),
-        confidence,
-        coverage: confidence,
-    };
-    if question.running.is_empty() {
-        return Ok(PickAnswer::Alone(Box::new(pick_alone(
-            open, question, request,
-        )?)));
+impl AloneAnswer {
+    /// The configuration that is advised, or the nearest to what was asked.
+    #[must_use]
+    pub fn best(&self) -> &Picked {
+        advised(&self.pick)
     }
-    // A newcomer is chosen by how long it takes, limited or not.
-    let setup = set_up(open, question, &request, Some(&question.time))?;
-    running::pick_beside(open, question, request, setup)
+
+    /// Whether it keeps every limit.
+    #[must_use]
+    pub fn is_met(&self) -> bool {
+        matches!(self.pick.verdict, Verdict::Met { .. })
+    }
+
+    /// A configuration's levels, by the names of their factors.
+    #[must_use]
+    pub fn settings(&self, at: &[f64]) -> Vec<(String, Level)> {
+        self.setup.table.runs.factors().settings(at)
+    }
 }
 
-fn pick_alone(
-    open: &OpenTable,
+fn advised(pick: &Pick) -> &Picked {
+    match &pick.verdict {
+        Verdict::Met { best, .. } => best,
+        Verdict::Unmet { nearest, .. } => nearest,
+    }
+}
+
+/// Picks by results.
+///
+/// # Errors
+/// If the results lack what is asked for, or have too few runs to learn from.
+pub fn pick(results: &Results, question: &PickQuestion) -> Result<PickAnswer, PickError> {
+    let understood = understand(results, question)?;
+    let setup = set_up(results, question, &understood)?;
+    if !question.running.is_empty() {
+        return running::pick_beside(results, question, understood, setup);
+    }
+    let mut answer = answer(understood, setup)?;
+    answer.suggestions = suggestions(results, question, &answer)?;
+    answer.suggestions_asked = question.suggest > 0;
+    answer.epochs_could_be_free = answer.setup.epochs.is_none() && results.report_epochs();
+    Ok(PickAnswer::Alone(Box::new(answer)))
+}
+
+/// Picks by predictors that are fitted already, as [`pick`] would fit them: more of
+/// them than are asked for change nothing in the pick.
+pub(crate) fn pick_by(
+    results: &Results,
     question: &PickQuestion,
-    request: PickRequest,
-) -> Result<AloneAnswer, Failure> {
-    let setup = set_up(open, question, &request, None)?;
-    let pick = picked(&setup.predictors, &setup.choices, &request).map_err(Failure::user)?;
-    let suggestions = if question.suggest == 0 {
-        Vec::new()
-    } else {
-        let timed = setup.table.runs.response(&question.time).is_some();
-        let options = SuggestOptions {
-            count: question.suggest,
-            seed: question.seed,
-            threads: threads(),
-        };
-        suggest(
-            &setup.table.runs,
-            &setup.choices,
-            &request.objective,
-            &request.constraints,
-            timed.then_some(question.time.as_str()),
-            &open.roles(setup.table.runs.factors())?,
-            options,
-        )
-        .map_err(Failure::user)?
+    table: RunsTable,
+    predictors: Vec<Predictor>,
+) -> Result<AloneAnswer, PickError> {
+    let understood = understand(results, question)?;
+    let choices = candidates(&table.runs, &[], Space::Observed)?;
+    let setup = Setup {
+        table,
+        epochs: None,
+        choices,
+        predictors,
     };
+    answer(understood, setup)
+}
+
+/// What a question means for these results.
+fn understand(results: &Results, question: &PickQuestion) -> Result<Understood, PickError> {
+    let confidence = question.fitting.coverage;
+    check_probability("--confidence", confidence)?;
+    let time = objective::time(results, question);
+    let names = results.responses();
+    let (objective, because) = objective::objective(names, time.as_deref(), question)?;
+    let mut constraints = question.limits.clone();
+    if let Some(deadline) = question.deadline_s {
+        let Some(time) = &time else {
+            return Err(PickError::NoTime {
+                responses: names.to_vec(),
+            });
+        };
+        constraints.push(Constraint::at_most(time, deadline));
+    }
+    Ok(Understood {
+        request: PickRequest {
+            objective,
+            constraints,
+            confidence,
+            coverage: confidence,
+        },
+        because,
+        time,
+    })
+}
+
+fn answer(understood: Understood, setup: Setup) -> Result<AloneAnswer, PickError> {
+    let Understood {
+        request,
+        because,
+        time,
+    } = understood;
+    let pick = picked(&setup.predictors, &setup.choices, &request)?;
+    let tradeoff = time.and_then(|time| {
+        let (predictors, choices) = (&setup.predictors, &setup.choices);
+        Tradeoff::of(
+            predictors,
+            choices,
+            &request.objective,
+            &time,
+            advised(&pick),
+        )
+    });
     Ok(AloneAnswer {
-        epochs_could_be_free: setup.epochs.is_none() && report_epochs(open),
+        cautions: WeakPredictor::among(&setup.predictors, &request),
         setup,
         request,
+        because,
         pick,
-        suggestions,
-        suggestions_asked: question.suggest > 0,
+        tradeoff,
+        suggestions: Vec::new(),
+        suggestions_asked: false,
+        epochs_could_be_free: false,
     })
+}
+
+fn suggestions(
+    results: &Results,
+    question: &PickQuestion,
+    answer: &AloneAnswer,
+) -> Result<Vec<Suggestion>, PickError> {
+    if question.suggest == 0 {
+        return Ok(Vec::new());
+    }
+    let runs = &answer.setup.table.runs;
+    let time = objective::time(results, question);
+    let time = time.filter(|time| runs.response(time).is_some());
+    let options = SuggestOptions {
+        count: question.suggest,
+        seed: question.fitting.seed,
+        threads: threads(),
+    };
+    Ok(suggest(
+        runs,
+        &answer.setup.choices,
+        &answer.request.objective,
+        &answer.request.constraints,
+        time.as_deref(),
+        &results.roles(runs.factors())?,
+        options,
+    )?)
+}
+
+/// The responses that must be predicted, each once: those of the objective, the
+/// limited ones, and a study's time, which any result is weighed against.
+fn asked(results: &Results, question: &PickQuestion, understood: &Understood) -> Vec<String> {
+    let request = &understood.request;
+    let weights = request.objective.weights();
+    let best = weights.iter().map(|(name, _)| *name);
+    let limited = request.constraints.iter();
+    let limited = limited.map(|limit| limit.response.as_str());
+    // A newcomer is chosen by how long it takes, limited or not.
+    let needed = !question.running.is_empty() || question.time.is_some();
+    let time = understood.time.as_deref();
+    let time = time.filter(|_| needed || weighed(results, question));
+    let mut names: Vec<String> = Vec::new();
+    for name in best.chain(limited).chain(time) {
+        if !names.iter().any(|known| known == name) {
+            names.push(name.to_owned());
+        }
+    }
+    names
+}
+
+/// Whether a study's time is predicted although nobody asked for it. After each
+/// epoch a study need not tell it.
+fn weighed(results: &Results, question: &PickQuestion) -> bool {
+    results.study().is_some() && question.epochs_free.is_none()
 }
 
 /// Fits a predictor to every response that is asked for.
 fn set_up(
-    open: &OpenTable,
+    results: &Results,
     question: &PickQuestion,
-    request: &PickRequest,
-    also: Option<&str>,
-) -> Result<Setup, Failure> {
-    let mut responses: Vec<String> = Vec::new();
-    let weights = request.objective.weights();
-    let asked = weights.iter().map(|(name, _)| *name);
-    let limited = request
-        .constraints
-        .iter()
-        .map(|limit| limit.response.as_str());
-    for name in asked.chain(limited).chain(also) {
-        if !responses.iter().any(|known| known == name) {
-            responses.push(name.to_owned());
+    understood: &Understood,
+) -> Result<Setup, PickError> {
+    let responses = asked(results, question, understood);
+    let (table, epochs) = match question.epochs_free {
+        Some(wanted) => {
+            let (table, epochs) = FreeEpochs::read(results, &responses, wanted)?;
+            (table, Some(epochs))
         }
-    }
-    let epochs = match question.epochs_free {
-        Some(wanted) => Some(FreeEpochs::read(open, &responses, wanted)?),
-        None => None,
-    };
-    let (table, epochs) = match epochs {
-        Some((table, epochs)) => (table, Some(epochs)),
-        None => (open.runs(&responses)?, None),
+        None => (results.runs(&responses)?, None),
     };
     let factors = table.runs.factors();
-    let mut given = factors.fixed(&question.given).map_err(Failure::user)?;
-    if also.is_some() {
-        given.extend(running::alone(&open.roles(factors)?, &given));
+    let mut given = factors.fixed(&question.given)?;
+    if !question.running.is_empty() {
+        given.extend(running::alone(&results.roles(factors)?, &given));
     }
     let space = question
         .grid
         .map_or(Space::Observed, |most| Space::Grid { most });
     let choices = match &epochs {
-        Some(epochs) => candidates_over_epochs(&table.runs, &given, space, epochs.most),
-        None => candidates(&table.runs, &given, space),
+        Some(epochs) => candidates_over_epochs(&table.runs, &given, space, epochs.most)?,
+        None => candidates(&table.runs, &given, space)?,
     };
-    let choices = choices
-        .map_err(|error| Failure::user(error).hint("fix factors with --given, or raise --grid"))?;
-    // Samples are of whole runs and not of their epochs.
-    let demands = match &epochs {
-        Some(_) => Demands::Unknown("the epochs are free".to_owned()),
-        None => open.demands(&open.roles(factors)?),
+    let fitting = question.fitting;
+    let learned = match &epochs {
+        Some(epochs) => Predictors::over_epochs(results, &table.runs, epochs.shapes(), fitting),
+        None => Predictors::new(results, &table.runs, fitting)?,
     };
-    let predictors = responses
-        .iter()
-        .map(|response| {
-            let roles = match &epochs {
-                Some(epochs) => epochs.roles(open, factors, response)?,
-                None => open.roles(factors)?,
-            };
-            let options = PredictOptions {
-                choice: question.predictor,
-                coverage: question.confidence,
-                roles: Some(roles),
-                demands: open.demands_of(&demands, response),
-                seed: question.seed,
-                threads: threads(),
-                ..PredictOptions::default()
-            };
-            Predictor::fit(&table.runs, response, &options).map_err(Failure::user)
-        })
-        .collect::<Result<Vec<_>, _>>()?;
+    let mut predictors = Vec::with_capacity(responses.len());
+    for response in &responses {
+        match learned.fit(response) {
+            Ok(predictor) => predictors.push(predictor),
+            // Without a time there is a pick, only no trade-off against it.
+            Err(_) if !understood.rests_on(response) && question.running.is_empty() => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
     Ok(Setup {
         table,
         epochs,
         choices,
         predictors,
     })
-}
-
-impl AloneAnswer {
-    fn json(&self) -> Value {
-        let verdict = match &self.pick.verdict {
-            Verdict::Met {
-                best,
-                runner_up,
-                binding,
-            } => json!({
-                "met": true,
-                "pick": self.picked_json(best),
-                "runner_up": runner_up.as_ref().map(|runner_up| json!({
-                    "pick": self.picked_json(&runner_up.picked),
-                    "gives_up": runner_up.gives_up,
-                })),
-                "binding": binding.map(|binding| json!({
-                    "limit": self.request.constraints[binding.constraint].to_string(),
-                    "would_gain": binding.would_gain,
-                })),
-            }),
-            Verdict::Unmet { nearest, reason } => json!({
-                "met": false,
-                "nearest": self.picked_json(nearest),
-                "reason": reason,
-            }),
-        };
-        let front: Vec<Value> = self
-            .pick
-            .front
-            .iter()
-            .map(|at| self.picked_json(at))
-            .collect();
-        let predictors: Vec<Value> = self
-            .setup
-            .predictors
-            .iter()
-            .map(|predictor| predictor_json(predictor, self.request.coverage))
-            .collect();
-        let suggestions: Vec<Value> = self
-            .suggestions
-            .iter()
-            .map(|suggestion| {
-                let settings = self
-                    .setup
-                    .table
-                    .runs
-                    .factors()
-                    .settings(&suggestion.configuration);
-                json!({
-                    "configuration": settings_json(&settings),
-                    "expected_improvement": suggestion.improvement,
-                    "seconds": suggestion.seconds,
-                    "worth": suggestion.worth,
-                    "probability_of_limits": suggestion.feasible,
-                })
-            })
-            .collect();
-        json!({
-            "source": self.setup.table.source,
-            "runs": self.setup.table.count,
-            "epochs": self.setup.epochs.as_ref().map(FreeEpochs::json),
-            "objective": self.request.objective.to_string(),
-            "confidence": self.request.confidence,
-            "considered": self.pick.considered,
-            "feasible": self.pick.feasible,
-            "verdict": verdict,
-            "front": front,
-            "predictors": predictors,
-            "suggestions": suggestions,
-        })
-    }
-
-    fn picked_json(&self, picked: &Picked) -> Value {
-        let responses = picked.predictions.iter();
-        let responses = responses.map(|(name, p)| (name.clone(), prediction_json(p)));
-        let limits = self.request.constraints.iter().zip(&picked.chances);
-        let limits: Vec<Value> = limits
-            .map(|(limit, chance)| json!({ "limit": limit.to_string(), "probability": chance }))
-            .collect();
-        json!({
-            "configuration": settings_json(&self.setup.table.runs.factors().settings(&picked.configuration)),
-            "objective": picked.objective,
-            "responses": Value::Object(responses.collect()),
-            "limits": limits,
-        })
-    }
 }

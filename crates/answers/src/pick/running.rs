@@ -1,14 +1,13 @@
 //! A pick beside jobs that run already, without breaking what they were promised.
 
-use super::{AloneAnswer, FreeEpochs, PickAnswer, PickQuestion, Setup};
-use crate::failure::Failure;
+use super::{FreeEpochs, PickAnswer, PickError, PickQuestion, Setup, Understood, answer};
 use crate::predict::prediction_json;
-use crate::runs_table::{OpenTable, settings_json};
-use anyhow::anyhow;
+use crate::results::Results;
+use crate::settings::settings_json;
 use paceline_advise::overlap::{Admission, Finish, Interference, Job, Newcomer, admit};
-use paceline_advise::pick::{Constraint, Limit, PickRequest, Picked, Verdict, judge, pick};
+use paceline_advise::pick::{Constraint, Limit, PickRequest, Picked, judge};
 use paceline_advise::predict::{Predictor, Role, Roles};
-use paceline_advise::runs::{Configuration, SettingError};
+use paceline_advise::runs::Configuration;
 use paceline_model::Level;
 use serde_json::{Value, json};
 
@@ -41,19 +40,24 @@ pub(super) fn alone(roles: &Roles, given: &[(usize, f64)]) -> Option<(usize, f64
 
 /// Picks for a newcomer that starts now.
 pub(super) fn pick_beside(
-    open: &OpenTable,
+    results: &Results,
     question: &PickQuestion,
-    request: PickRequest,
+    understood: Understood,
     setup: Setup,
-) -> Result<PickAnswer, Failure> {
+) -> Result<PickAnswer, PickError> {
     let jobs = &question.running;
     let factors = setup.table.runs.factors();
-    let roles = open.roles(factors)?;
-    let interference = interference(question, &setup, &roles)?;
-    let time = setup
-        .predictors
-        .iter()
-        .find(|p| p.response() == question.time);
+    let roles = results.roles(factors)?;
+    let Understood {
+        request,
+        because,
+        time: time_name,
+    } = understood;
+    let time_name = time_name.ok_or_else(|| PickError::NoTime {
+        responses: results.responses().to_vec(),
+    })?;
+    let interference = interference(question, &setup, &time_name, &roles)?;
+    let time = setup.predictors.iter().find(|p| p.response() == time_name);
     let time = time.expect("the time of the newcomer is always predicted");
     let configurations = jobs
         .iter()
@@ -74,7 +78,7 @@ pub(super) fn pick_beside(
     // are judged as always.
     let (deadlines, others): (Vec<Constraint>, Vec<Constraint>) =
         request.constraints.iter().cloned().partition(|limit| {
-            limit.response == question.time && matches!(limit.limit, Limit::AtMost(_))
+            limit.response == time_name && matches!(limit.limit, Limit::AtMost(_))
         });
     let deadline = deadlines.iter().map(|limit| limit.limit.value());
     let deadline = deadline.reduce(f64::min);
@@ -82,27 +86,22 @@ pub(super) fn pick_beside(
         constraints: others,
         ..request
     };
-    let without_time = pick(&setup.predictors, &setup.choices, &request).map_err(Failure::user)?;
-    if matches!(without_time.verdict, Verdict::Unmet { .. }) {
+    let judged = judge(&setup.predictors, &setup.choices, &request)?;
+    let keeps = |one: &Picked| {
+        one.chances
+            .iter()
+            .all(|&chance| chance >= request.confidence)
+    };
+    if !judged.iter().any(keeps) {
         // Not even alone: there is nobody to admit.
-        return Ok(PickAnswer::Alone(Box::new(AloneAnswer {
-            setup,
+        let understood = Understood {
             request,
-            pick: without_time,
-            suggestions: Vec::new(),
-            suggestions_asked: false,
-            epochs_could_be_free: false,
-        })));
+            because,
+            time: Some(time_name),
+        };
+        return Ok(PickAnswer::Alone(Box::new(answer(understood, setup)?)));
     }
-    let judged: Vec<Picked> = judge(&setup.predictors, &setup.choices, &request)
-        .map_err(Failure::user)?
-        .into_iter()
-        .filter(|one| {
-            one.chances
-                .iter()
-                .all(|&chance| chance >= request.confidence)
-        })
-        .collect();
+    let judged: Vec<Picked> = judged.into_iter().filter(keeps).collect();
     let newcomers: Vec<Newcomer> = judged
         .iter()
         .map(|one| Newcomer {
@@ -111,7 +110,7 @@ pub(super) fn pick_beside(
             objective: one.objective,
         })
         .collect();
-    let admission = admit(&running, &newcomers, interference).map_err(Failure::user)?;
+    let admission = admit(&running, &newcomers, interference)?;
     let at = admission.candidate;
     Ok(PickAnswer::Beside(Box::new(BesideAnswer {
         request,
@@ -130,30 +129,28 @@ pub(super) fn pick_beside(
 fn interference(
     question: &PickQuestion,
     setup: &Setup,
+    time: &str,
     roles: &Roles,
-) -> Result<Interference, Failure> {
+) -> Result<Interference, PickError> {
     match question.contention {
         Some(contention) if contention >= 0.0 && contention.is_finite() => Ok(Interference {
             contention,
             ..Interference::NONE
         }),
-        Some(contention) => Err(Failure::user(anyhow!(
-            "--contention {contention} is not zero or more"
-        ))),
-        None => Interference::fit(&setup.table.runs, &question.time, roles).map_err(|error| {
-            Failure::user(error).hint(
-                "name the factor with --role jobs=FACTOR, or say what jobs take from each other: \
-                 --contention 1 is a fair share",
-            )
-        }),
+        Some(contention) => Err(PickError::Contention(contention)),
+        None => Ok(Interference::fit(&setup.table.runs, time, roles)?),
     }
 }
 
-fn configuration(job: &RunningJob, setup: &Setup, roles: &Roles) -> Result<Configuration, Failure> {
+fn configuration(
+    job: &RunningJob,
+    setup: &Setup,
+    roles: &Roles,
+) -> Result<Configuration, PickError> {
     let factors = setup.table.runs.factors();
-    let refused = |error: SettingError| {
-        Failure::user(anyhow!(error).context(format!("--running: {}", job.name)))
-            .hint("a job that runs names the level of every factor that varies")
+    let refused = |error| PickError::Job {
+        job: job.name.clone(),
+        error,
     };
     let mut settings = job.settings.clone();
     let given = factors.fixed(&settings).map_err(refused)?;

@@ -1,5 +1,6 @@
 //! Predictors that hardly predict.
 
+use paceline_advise::pick::PickRequest;
 use paceline_advise::predict::Predictor;
 
 /// Below this share of the variation, a predictor's choice is close to a guess.
@@ -18,10 +19,16 @@ pub struct WeakPredictor {
 }
 
 impl WeakPredictor {
-    /// The weak ones among these.
+    /// The weak ones among the predictors that a request rests on.
     #[must_use]
-    pub fn among(predictors: &[Predictor]) -> Vec<Self> {
-        let weak = predictors.iter().filter_map(|predictor| {
+    pub fn among(predictors: &[Predictor], request: &PickRequest) -> Vec<Self> {
+        let weights = request.objective.weights();
+        let limited = || request.constraints.iter().map(|limit| &limit.response);
+        let rests = |name: &str| {
+            weights.iter().any(|(own, _)| *own == name) || limited().any(|own| own == name)
+        };
+        let asked = predictors.iter().filter(|p| rests(p.response()));
+        let weak = asked.filter_map(|predictor| {
             let r2 = predictor.comparison().score()?.r2;
             (r2 < LITTLE_EXPLAINED).then(|| Self {
                 response: predictor.response().to_owned(),

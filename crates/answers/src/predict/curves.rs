@@ -1,6 +1,7 @@
 //! Learning curves, one for each configuration.
 
-use crate::runs_table::{EpochsTable, settings_json};
+use crate::results::EpochsTable;
+use crate::settings::settings_json;
 use paceline_advise::curve::{Curve, CurveError, CurveMethod, OverEpochs, Trace, traces};
 use paceline_advise::runs::Configuration;
 use paceline_model::Level;

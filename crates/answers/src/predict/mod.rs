@@ -4,14 +4,14 @@ mod curves;
 
 pub use curves::{Curves, without_epochs};
 
-use crate::failure::Failure;
-use crate::runs_table::{Demands, EpochsTable, OpenTable, RunsTable, settings_json, threads};
-use anyhow::anyhow;
+use crate::error::{Explained, Fault};
+use crate::predictors::{FitError, Fitting, Predictors, ProbabilityError, check_probability};
+use crate::results::{EpochsError, EpochsTable, LearnError, Results, RunsTable};
+use crate::settings::settings_json;
 use paceline_advise::predict::{
-    Choice, DemandSource, FactorImportance, Holdout, Interval, IntervalMethod, LEAST_CONFIDENCE,
-    MOST_CONFIDENCE, PredictOptions, Prediction, Predictor, Score, hold_out, importances,
-    is_confidence,
+    DemandSource, FactorImportance, Holdout, Interval, IntervalMethod, Prediction, Predictor, Score,
 };
+use paceline_advise::runs::SettingError;
 use paceline_model::Level;
 use serde_json::{Value, json};
 
@@ -24,14 +24,10 @@ pub struct PredictQuestion {
     pub at: Vec<Vec<(String, Level)>>,
     /// Whether the number of epochs becomes a factor.
     pub curve: bool,
-    /// Which predictor to use.
-    pub predictor: Choice,
+    /// How predictors are fitted.
+    pub fitting: Fitting,
     /// The share of the trials that are set aside to judge predictors by.
     pub holdout: Option<f64>,
-    /// How often an interval is to hold the truth.
-    pub coverage: f64,
-    /// The seed of folds and learners.
-    pub seed: u64,
 }
 
 /// Predictions, and how far they can be trusted.
@@ -66,113 +62,125 @@ pub struct Row {
     pub predictions: Vec<Prediction>,
 }
 
-/// Predicts from the runs of a table.
+/// Why nothing is predicted.
+#[derive(Debug, thiserror::Error)]
+pub enum PredictError {
+    /// Nothing says what is to be predicted.
+    #[error("no responses are named")]
+    NoResponses,
+    /// Nothing can be learned from the results.
+    #[error(transparent)]
+    Learn(#[from] LearnError),
+    /// The results do not tell how responses go on with the epochs.
+    #[error(transparent)]
+    Epochs(#[from] EpochsError),
+    /// A response has no predictor.
+    #[error(transparent)]
+    Fit(#[from] FitError),
+    /// A configuration cannot be.
+    #[error(transparent)]
+    Setting(#[from] SettingError),
+    /// The coverage is no probability that a table can speak of.
+    #[error(transparent)]
+    Coverage(#[from] ProbabilityError),
+}
+
+impl Explained for PredictError {
+    fn fault(&self) -> Fault {
+        match self {
+            Self::Epochs(error) => error.fault(),
+            _ => Fault::User,
+        }
+    }
+
+    fn hint(&self) -> Option<String> {
+        match self {
+            Self::NoResponses => Some("name the columns to predict with --responses".to_owned()),
+            Self::Learn(error) => error.hint(),
+            Self::Epochs(error) => error.hint(),
+            Self::Fit(error) => error.hint(),
+            Self::Coverage(error) => error.hint(),
+            Self::Setting(_) => None,
+        }
+    }
+}
+
+/// Predicts from results.
 ///
 /// # Errors
-/// If the table lacks what is asked for, or has too few runs to learn from.
-pub fn predict(open: &OpenTable, question: &PredictQuestion) -> Result<PredictAnswer, Failure> {
-    check_probability("--coverage", question.coverage)?;
+/// If the results lack what is asked for, or have too few runs to learn from.
+pub fn predict(
+    results: &Results,
+    question: &PredictQuestion,
+) -> Result<PredictAnswer, PredictError> {
+    check_probability("--coverage", question.fitting.coverage)?;
     let responses = match question.responses.is_empty() {
-        true => open.responses.clone(),
-        false => question.responses.clone(),
+        true => results.responses(),
+        false => &question.responses,
     };
     if responses.is_empty() {
-        return Err(Failure::user(anyhow!("no responses are named"))
-            .hint("name the columns to predict with --responses"));
+        return Err(PredictError::NoResponses);
     }
     let epochs = match question.curve {
-        true => Some(open.epochs(&responses)?),
+        true => Some(results.epochs(responses)?),
         false => None,
     };
     let curves = match &epochs {
-        Some(epochs) => curves::curves(epochs, &responses),
+        Some(epochs) => curves::curves(epochs, responses),
         None => Vec::new(),
     };
     let table = match &epochs {
         Some(epochs) => epochs.thin.clone(),
-        None => open.runs(&responses)?,
+        None => results.runs(responses)?,
     };
     let factors = table.runs.factors();
-    let configurations = question
-        .at
-        .iter()
-        .map(|at| factors.configuration(at).map_err(Failure::user))
+    let at = question.at.iter();
+    let configurations = at
+        .map(|at| factors.configuration(at))
         .collect::<Result<Vec<_>, _>>()?;
     // Curves are shown without predictors unless something is to be predicted.
     let predicted = match question.curve && configurations.is_empty() {
         true => &[][..],
-        false => &responses,
+        false => responses,
     };
-    // Samples are of whole runs and not of their epochs.
-    let demands = match question.curve {
-        true => Demands::Unknown("the epochs are a factor".to_owned()),
-        false => open.demands(&open.roles(factors)?),
+    let shapes = epochs.as_ref().map(|epochs| epochs.shapes(responses));
+    let learned = match &shapes {
+        Some(shapes) => Predictors::over_epochs(results, &table.runs, shapes, question.fitting),
+        None => Predictors::new(results, &table.runs, question.fitting)?,
     };
-    let options = predicted
-        .iter()
-        .map(|response| {
-            let roles = match &epochs {
-                Some(epochs) => epochs.roles(open, response)?,
-                None => open.roles(factors)?,
-            };
-            Ok(PredictOptions {
-                choice: question.predictor,
-                compare: true,
-                coverage: question.coverage,
-                roles: Some(roles),
-                demands: open.demands_of(&demands, response),
-                seed: question.seed,
-                threads: threads(),
-                ..PredictOptions::default()
-            })
-        })
-        .collect::<Result<Vec<_>, Failure>>()?;
-    let asked = || predicted.iter().zip(&options);
+    let learned = learned.comparing();
     // What cannot be set aside is said before anything is fitted.
     let holdouts = match question.holdout {
-        Some(share) => asked()
-            .map(|(response, options)| {
-                hold_out(&table.runs, response, options, share).map_err(Failure::user)
-            })
+        Some(share) => predicted
+            .iter()
+            .map(|response| learned.hold_out(response, share))
             .collect::<Result<Vec<_>, _>>()?,
         None => Vec::new(),
     };
-    let predictors = asked()
-        .map(|(response, options)| {
-            Predictor::fit(&table.runs, response, options).map_err(Failure::user)
-        })
-        .collect::<Result<Vec<_>, _>>()?;
-    let importances = asked()
-        .zip(&predictors)
-        .map(|((response, options), predictor)| {
-            importances(&table.runs, response, predictor.kind(), options)
-                .map_err(|error| error.to_string())
-        })
-        .collect();
-    let rows: Vec<Row> = configurations
+    let predictors = predicted
         .iter()
-        .map(|at| Row {
-            settings: factors.settings(at),
-            predictions: predictors
-                .iter()
-                .map(|p| p.predict(at, question.coverage))
-                .collect(),
-        })
-        .collect();
-    let no_samples = match demands {
-        Demands::Recorded(_) => "it is not the duration of the runs".to_owned(),
-        Demands::Unknown(why) => why,
-    };
+        .map(|response| learned.fit(response))
+        .collect::<Result<Vec<_>, _>>()?;
+    let importances = predictors.iter().map(|predictor| {
+        let found = learned.importances(predictor);
+        found.map_err(|error| error.to_string())
+    });
+    let importances = importances.collect();
+    let coverage = question.fitting.coverage;
+    let rows = configurations.iter().map(|at| Row {
+        settings: factors.settings(at),
+        predictions: predictors.iter().map(|p| p.predict(at, coverage)).collect(),
+    });
     Ok(PredictAnswer {
+        rows: rows.collect(),
+        no_samples: learned.no_samples(),
         table,
         epochs,
         curves,
         predictors,
         importances,
         holdouts,
-        rows,
-        coverage: question.coverage,
-        no_samples,
+        coverage,
     })
 }
 
@@ -314,15 +322,4 @@ fn holdout_json(holdout: &Holdout) -> Value {
         "set_aside_trials": holdout.set_aside,
         "predictors": lines,
     })
-}
-
-/// A coverage or confidence that a table of runs can speak of.
-pub(crate) fn check_probability(name: &str, value: f64) -> Result<(), Failure> {
-    if is_confidence(value) {
-        return Ok(());
-    }
-    let failure = Failure::user(anyhow!(
-        "{name} {value} is not between {LEAST_CONFIDENCE} and {MOST_CONFIDENCE}"
-    ));
-    Err(failure.hint("a usual value is 0.95; more than 0.9999 no table of runs supports"))
 }

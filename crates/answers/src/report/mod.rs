@@ -1,17 +1,12 @@
-//! What a page on a study shows.
+//! What a page on a study shows: the other answers, gathered.
 
-mod advice;
-mod learned;
 mod records;
 mod study;
 
-pub use advice::{Chosen, Tradeoff};
-pub use learned::Forecast;
 pub use records::{Content, Recorded, read, read_all};
-pub use study::{StudyReport, study};
+pub use study::{Forecast, ReportError, StudyReport, study};
 
 use paceline_advise::pick::Objective;
-use std::time::Duration;
 
 /// What a report on a study is to show.
 #[derive(Debug, Clone)]
@@ -19,8 +14,8 @@ pub struct ReportQuestion {
     /// The responses to show first; the others follow in the study's order.
     pub responses: Vec<String>,
     /// The deadline of a run.
-    pub slo: Option<Duration>,
-    /// What is called best; chosen by the responses' names if nothing is said.
+    pub deadline_s: Option<f64>,
+    /// What is called best; by the responses' names if nothing is said.
     pub objective: Option<Objective>,
     /// The response that the deadline limits, if it is not the one that is a time.
     pub time: Option<String>,
@@ -33,7 +28,7 @@ impl Default for ReportQuestion {
     fn default() -> Self {
         Self {
             responses: Vec::new(),
-            slo: None,
+            deadline_s: None,
             objective: None,
             time: None,
             confidence: 0.95,

@@ -1,53 +1,37 @@
 //! What a study's results say, gathered once for the page.
 
-use super::advice::{self, Chosen};
-use super::{Forecast, ReportQuestion, learned};
-use crate::failure::Failure;
-use crate::runs_table::settings_json;
-use crate::study_file;
-use crate::units;
-use anyhow::anyhow;
-use paceline_advise::pick::Objective;
-use paceline_advise::runs::{FactorColumn, Runs};
+use super::ReportQuestion;
+use crate::analyze::{AnalyzeAnswer, AnalyzeError, AnalyzeQuestion, analyze};
+use crate::error::Explained;
+use crate::pick::{AloneAnswer, PickError, PickQuestion, pick_by};
+use crate::predictors::{FitError, Fitting, Predictors};
+use crate::results::{OpenResultsError, Results, StudyResults};
+use crate::settings::settings_json;
+use paceline_advise::predict::{Choice, Comparison, FactorImportance, Score};
 use paceline_design::Design;
-use paceline_records::journal::{ReadJournalError, is_live, replay};
-use paceline_records::study::{Cell, Plan, StudyDir, StudyTable};
-use paceline_runner::study::{Progress, RunState, plan as planned, table};
-use paceline_stats::analysis::{Analysis, AnalysisOptions, Unit, analyze};
-use paceline_stats::table::{ColumnData, Table};
-use paceline_study::{Capabilities, Study};
+use paceline_model::error_chain;
+use paceline_records::study::Plan;
+use paceline_runner::study::plan as planned;
 use serde_json::{Value, json};
-use std::path::PathBuf;
-
-/// How a run ended that counts, as the study's table says it.
-const DONE: &str = "done";
+use std::sync::Arc;
 
 /// Everything that a study's results say together.
 pub struct StudyReport {
-    /// Where the study is.
-    pub dir: StudyDir,
     /// The study.
-    pub study: Study,
-    /// Its runs.
-    pub plan: Plan,
-    /// Where each of them stands.
-    pub progress: Progress,
-    /// Whether the study is being executed now.
-    pub live: bool,
-    /// One row per planned run.
-    pub rows: StudyTable,
-    /// The rows that count; nothing if there are none.
-    pub done: Option<Table>,
+    pub study: Arc<StudyResults>,
+    /// Its runs that count, or that there are none.
+    pub results: Result<Results, OpenResultsError>,
     /// The responses, those that were asked for first.
     pub responses: Vec<String>,
-    /// What explains each response, or why nothing can be said.
-    pub analyses: Vec<(String, Result<Analysis, String>)>,
-    /// The runs as predictors learn from them, or why they cannot.
-    pub runs: Result<Runs, String>,
-    /// How well each response is predicted, or why it is not.
-    pub forecasts: Vec<(String, Result<Forecast, String>)>,
-    /// Which configuration to run, or why none is recommended.
-    pub chosen: Result<Chosen, String>,
+    /// What explains each response, or why nothing can be said; nothing at all if no
+    /// run counts.
+    pub analyses: Vec<Result<AnalyzeAnswer, AnalyzeError>>,
+    /// How well each response is predicted, or why it is not; nothing at all if no
+    /// run counts.
+    pub forecasts: Vec<Result<Forecast, FitError>>,
+    /// Which configuration to run, as `pick` would say, or why none is recommended;
+    /// nothing at all if no run counts.
+    pub advice: Option<Result<AloneAnswer, PickError>>,
     /// The design that the runs are of; nothing if they grew while they were made.
     pub design: Option<Design>,
     /// The probability with which a deadline must be kept, and the coverage of
@@ -58,152 +42,203 @@ pub struct StudyReport {
     pub met: Option<bool>,
 }
 
-/// Gathers what a page on the study in `dir` shows.
+/// How well a response is predicted.
+#[derive(Debug, Clone)]
+pub struct Forecast {
+    /// How the predictors compare, and which is used.
+    pub comparison: Comparison,
+    /// The coverage at which intervals were judged.
+    pub coverage: f64,
+    /// How much the prediction rests on each factor, the greatest first.
+    pub importances: Vec<FactorImportance>,
+}
+
+impl Forecast {
+    /// The score of the predictor that is used.
+    #[must_use]
+    pub fn score(&self) -> Option<&Score> {
+        self.comparison.score()
+    }
+
+    /// Each run as `(actual, predicted)`, predicted without its own trial: what the
+    /// score is made of.
+    #[must_use]
+    pub fn points(&self) -> &[(f64, f64)] {
+        &self.comparison.points
+    }
+}
+
+/// Why there is no report.
+#[derive(Debug, thiserror::Error)]
+pub enum ReportError {
+    /// The study has no such response.
+    #[error("the study has no response `{name}`")]
+    NoResponse {
+        /// What was asked for.
+        name: String,
+        /// The study's responses.
+        known: Vec<String>,
+    },
+}
+
+impl Explained for ReportError {
+    fn hint(&self) -> Option<String> {
+        let Self::NoResponse { known, .. } = self;
+        Some(format!("its responses are {}", known.join(", ")))
+    }
+}
+
+/// Gathers what a page on a study shows.
+///
+/// A run that does not count is left out. A study too small for statistics is no
+/// error: its parts say why they are empty.
 ///
 /// # Errors
-/// If the study cannot be read, or has no response that is asked for. Runs that
-/// failed or are not done are left out; a study too small for statistics is not an
-/// error, its parts say why they are empty.
-pub fn study(dir: &StudyDir, question: &ReportQuestion) -> Result<StudyReport, Failure> {
-    let plan = Plan::read(&dir.plan()).map_err(Failure::record)?;
-    let journal = replay(&dir.journal()).map_err(unreadable)?;
-    let live = is_live(&dir.journal()).map_err(unreadable)?;
-    // How often a failed run may be tried again is the policy's; for a viewer, a
-    // run that failed last has failed.
-    let progress = Progress::replay(&plan, 0, &journal.entries);
-    let study = study_file::load(dir.path(), &[], &Capabilities::ALL)?;
-    let responses = responses(&plan, question)?;
-    let rows = table(&plan, &progress);
-    let done = done(&rows);
-    let units = units::of(&study);
-
-    let analyses: Vec<(String, Result<Analysis, String>)> = responses
-        .iter()
-        .map(|response| {
-            let analysis = explain(done.as_ref(), response, &plan, &units);
-            (response.clone(), analysis)
-        })
-        .collect();
-    let runs = done
-        .as_ref()
-        .ok_or_else(nothing_done)
-        .and_then(|done| learnable(done, &plan, &responses).map_err(|error| error.to_string()));
-    let learned = match &runs {
-        Ok(runs) => learned::fit(runs, &responses, question.confidence),
-        Err(_) => Vec::new(),
-    };
-    let forecasts: Vec<(String, Result<Forecast, String>)> = match &runs {
-        Ok(runs) => learned
-            .iter()
-            .map(|one| {
-                (
-                    one.response.clone(),
-                    one.forecast(runs, question.confidence),
-                )
-            })
-            .collect(),
-        Err(_) => Vec::new(),
-    };
-    let chosen = match &runs {
-        Ok(runs) => advice::choose(runs, &learned, question),
-        Err(why) => Err(why.clone()),
-    };
-    let met = match (&chosen, question.slo) {
-        (Ok(chosen), Some(_)) => Some(chosen.is_met()),
-        _ => None,
-    };
+/// If the study has no response that is asked for.
+pub fn study(
+    study: Arc<StudyResults>,
+    question: &ReportQuestion,
+) -> Result<StudyReport, ReportError> {
+    let plan = &study.state.plan;
+    let responses = responses(plan, question)?;
     // A search adds runs as it goes: its plan is not the design's.
-    let again = planned(&study).ok();
+    let again = planned(&study.study).ok();
     let design = again.filter(|(_, made)| made.trials == plan.trials);
-    Ok(StudyReport {
-        dir: dir.clone(),
-        design: design.map(|(design, _)| design),
+    let results = Results::of_study(Arc::clone(&study));
+    let mut report = StudyReport {
         study,
-        plan,
-        progress,
-        live,
-        rows,
-        done,
         responses,
-        analyses,
-        runs,
-        forecasts,
-        chosen,
+        analyses: Vec::new(),
+        forecasts: Vec::new(),
+        advice: None,
+        design: design.map(|(design, _)| design),
         confidence: question.confidence,
-        met,
-    })
+        met: None,
+        results,
+    };
+    if let Ok(results) = &report.results {
+        let responses = &report.responses;
+        let explained = responses.iter().map(|response| explain(results, response));
+        report.analyses = explained.collect();
+        let (forecasts, advice) = foresee(results, responses, question);
+        report.met = match (&advice, question.deadline_s) {
+            (Ok(advice), Some(_)) => Some(advice.is_met()),
+            _ => None,
+        };
+        report.forecasts = forecasts;
+        report.advice = Some(advice);
+    }
+    Ok(report)
+}
+
+fn explain(results: &Results, response: &str) -> Result<AnalyzeAnswer, AnalyzeError> {
+    let question = AnalyzeQuestion {
+        response: Some(response.to_owned()),
+        ..AnalyzeQuestion::default()
+    };
+    analyze(results, &question)
+}
+
+/// How well each response is predicted, and the pick by these predictors.
+fn foresee(
+    results: &Results,
+    responses: &[String],
+    question: &ReportQuestion,
+) -> (
+    Vec<Result<Forecast, FitError>>,
+    Result<AloneAnswer, PickError>,
+) {
+    let fitting = Fitting {
+        predictor: Choice::Auto,
+        coverage: question.confidence,
+        seed: Fitting::SEED,
+    };
+    let pick = PickQuestion {
+        objective: question.objective.clone(),
+        deadline_s: question.deadline_s,
+        time: question.time.clone(),
+        fitting,
+        ..PickQuestion::default()
+    };
+    // A response that cannot be learned from must not take the others with it.
+    let usable = |name: &String| results.runs(std::slice::from_ref(name)).is_ok();
+    let usable: Vec<String> = responses
+        .iter()
+        .filter(|name| usable(name))
+        .cloned()
+        .collect();
+    let table = match results.runs(&usable) {
+        Ok(table) => table,
+        Err(error) => return (Vec::new(), Err(error.into())),
+    };
+    let learned = match Predictors::new(results, &table.runs, fitting) {
+        Ok(learned) => learned.comparing(),
+        Err(error) => return (Vec::new(), Err(error.into())),
+    };
+    let mut predictors = Vec::with_capacity(responses.len());
+    let forecasts = responses.iter().map(|response| {
+        let predictor = learned.fit(response)?;
+        let forecast = Forecast {
+            comparison: predictor.comparison().clone(),
+            coverage: question.confidence,
+            importances: learned.importances(&predictor).unwrap_or_default(),
+        };
+        predictors.push(predictor);
+        Ok(forecast)
+    });
+    let forecasts = forecasts.collect();
+    (forecasts, pick_by(results, &pick, table, predictors))
 }
 
 impl StudyReport {
-    /// What the study is called: by its file, or by its directory.
+    /// Why no configuration is recommended, where none is.
     #[must_use]
-    pub fn title(&self) -> String {
-        let directory = self.dir.path().file_name().unwrap_or_default();
-        let name = self.study.name().map(ToOwned::to_owned);
-        name.unwrap_or_else(|| directory.to_string_lossy().into_owned())
+    pub fn why_not(&self) -> Option<String> {
+        match &self.advice {
+            None => Some("no run is done yet".to_owned()),
+            Some(Err(error)) => {
+                let hint = error.hint();
+                let hint = hint.map_or(String::new(), |hint| format!("; {hint}"));
+                Some(format!("{}{hint}", error_chain(error)))
+            }
+            Some(Ok(_)) => None,
+        }
     }
 
     /// What the page says, for programs; the keys are a promise.
     #[must_use]
     pub fn json(&self) -> Value {
-        let counts = self.progress.counts();
+        let counts = self.study.state.progress.counts();
+        let advice = self.advice.as_ref().and_then(|advice| advice.as_ref().ok());
         json!({
             "kind": "study",
             "runs": counts.total(),
             "done": counts.done,
             "failed": counts.failed,
             "responses": self.responses,
-            "recommended": recommended(&self.chosen, &self.runs),
-            "why_not": self.chosen.as_ref().err(),
+            "recommended": advice.map(|advice| {
+                settings_json(&advice.settings(&advice.best().configuration))
+            }),
+            "why_not": self.why_not(),
             "meets_the_deadline": self.met,
         })
     }
-
-    /// Where the record of each run's last attempt is, in the order of the plan.
-    #[must_use]
-    pub fn record_dirs(&self) -> Vec<Option<PathBuf>> {
-        let runs = self.plan.runs.iter().enumerate();
-        runs.map(|(position, run)| match self.progress.state(position) {
-            RunState::Pending => None,
-            RunState::Leased { attempt }
-            | RunState::Done { attempt, .. }
-            | RunState::Failed { attempt, .. } => Some(self.dir.attempt(&run.id, *attempt)),
-        })
-        .collect()
-    }
-}
-
-fn unreadable(error: ReadJournalError) -> Failure {
-    match error {
-        ReadJournalError::Io { .. } => Failure::world(error),
-        ReadJournalError::Damaged { .. } | ReadJournalError::Entry { .. } => Failure::record(error),
-    }
-}
-
-fn recommended(chosen: &Result<Chosen, String>, runs: &Result<Runs, String>) -> Value {
-    match (chosen, runs) {
-        (Ok(chosen), Ok(runs)) => {
-            settings_json(&runs.factors().settings(&chosen.best().configuration))
-        }
-        _ => Value::Null,
-    }
-}
-
-fn nothing_done() -> String {
-    "no run is done yet".to_owned()
 }
 
 /// The study's responses, those that were asked for first.
-fn responses(plan: &Plan, question: &ReportQuestion) -> Result<Vec<String>, Failure> {
-    let ReportQuestion {
-        objective, time, ..
-    } = question;
-    let wished: Vec<String> = objective.iter().flat_map(named).collect();
-    for name in question.responses.iter().chain(&wished).chain(time) {
-        if !plan.responses.contains(name) {
-            let text = format!("the study has no response `{name}`");
-            let known = plan.responses.join(", ");
-            return Err(Failure::user(anyhow!(text)).hint(format!("its responses are {known}")));
+fn responses(plan: &Plan, question: &ReportQuestion) -> Result<Vec<String>, ReportError> {
+    let weights = question
+        .objective
+        .iter()
+        .flat_map(|objective| objective.weights());
+    let named = weights.map(|(name, _)| name);
+    let asked = question.responses.iter().chain(&question.time);
+    for name in asked.map(String::as_str).chain(named) {
+        if !plan.responses.iter().any(|known| known == name) {
+            return Err(ReportError::NoResponse {
+                name: name.to_owned(),
+                known: plan.responses.clone(),
+            });
         }
     }
     let mut shown: Vec<String> = Vec::new();
@@ -213,85 +248,4 @@ fn responses(plan: &Plan, question: &ReportQuestion) -> Result<Vec<String>, Fail
         }
     }
     Ok(shown)
-}
-
-/// The rows that count, as a table for statistics; nothing if there are none.
-fn done(rows: &StudyTable) -> Option<Table> {
-    let names = rows.columns().iter().map(|(name, _)| name.as_str());
-    let outcome = names.clone().position(|name| name == "outcome")?;
-    let mut builder = Table::builder(names);
-    for row in rows.rows() {
-        if !matches!(&row[outcome], Cell::Text(text) if text == DONE) {
-            continue;
-        }
-        let cells: Vec<String> = row
-            .iter()
-            .map(|cell| match cell {
-                Cell::Missing => String::new(),
-                Cell::Integer(n) => n.to_string(),
-                Cell::Number(x) => x.to_string(),
-                Cell::Text(text) => text.clone(),
-            })
-            .collect();
-        builder
-            .push_row(cells.iter().map(String::as_str))
-            .expect("a row of a study's table has a cell for each column");
-    }
-    builder.finish().ok()
-}
-
-fn explain(
-    done: Option<&Table>,
-    response: &str,
-    plan: &Plan,
-    units: &[(String, Unit)],
-) -> Result<Analysis, String> {
-    let done = done.ok_or_else(nothing_done)?;
-    let options = AnalysisOptions {
-        factors: Some(&plan.factors),
-        run_order: Some("order"),
-        units,
-        ..AnalysisOptions::default()
-    };
-    analyze(done, response, &options).map_err(|error| error.to_string())
-}
-
-/// The runs as predictors learn from them.
-fn learnable(done: &Table, plan: &Plan, responses: &[String]) -> Result<Runs, anyhow::Error> {
-    let column = |name: &String| {
-        let column = done.column(name);
-        column.ok_or_else(|| anyhow!("the table has no column `{name}`"))
-    };
-    let factors = plan
-        .factors
-        .iter()
-        .map(|name| {
-            let values = match column(name)?.data() {
-                ColumnData::Numeric(values) => FactorColumn::Numeric(values.clone()),
-                ColumnData::Categorical { levels, codes, .. } => {
-                    let words = codes.iter().map(|&code| levels.get(code as usize).cloned());
-                    let words: Option<Vec<String>> = words.collect();
-                    FactorColumn::Words(
-                        words.ok_or_else(|| anyhow!("factor `{name}` is missing in a run"))?,
-                    )
-                }
-            };
-            Ok((name.clone(), values))
-        })
-        .collect::<Result<_, anyhow::Error>>()?;
-    let responses = responses
-        .iter()
-        .map(|name| {
-            let values = column(name)?.as_numeric();
-            let values = values.ok_or_else(|| anyhow!("`{name}` is not a number in every run"))?;
-            Ok((name.clone(), values.to_vec()))
-        })
-        .collect::<Result<_, anyhow::Error>>()?;
-    Ok(Runs::new(factors, responses, None)?)
-}
-
-/// The responses that an objective is made of.
-fn named(objective: &Objective) -> Vec<String> {
-    let weights = objective.weights();
-    weights.iter().map(|(name, _)| (*name).to_owned()).collect()
 }

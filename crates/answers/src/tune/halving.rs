@@ -1,11 +1,10 @@
 //! Many candidates on a small budget, few on a large one.
 
+use super::TuneError;
 use super::history::{History, Tried};
 use super::question::Question;
 use super::search::{End, Next, Reach, combinations, is_whole, level_of};
-use crate::failure::Failure;
-use anyhow::anyhow;
-use paceline_advise::halving::{Halving, HalvingError, HalvingStep, Judged};
+use paceline_advise::halving::{Halving, HalvingStep, Judged};
 use paceline_model::Level;
 use paceline_study::{Factor, FactorType, Study};
 use std::cmp::Ordering;
@@ -26,35 +25,30 @@ pub(super) struct Rungs {
 
 impl Rungs {
     /// The last factor that varies is the budget.
-    pub(super) fn new(study: &Study, question: &Question, reach: &Reach) -> Result<Self, Failure> {
+    pub(super) fn new(
+        study: &Study,
+        question: &Question,
+        reach: &Reach,
+    ) -> Result<Self, TuneError> {
         let factors: Vec<&Factor> = question
             .varied
             .iter()
             .map(|&at| &study.factors()[at])
             .collect();
         let Some((budget, factors)) = factors.split_last() else {
-            return Err(Failure::user(anyhow!("no factor varies")));
+            return Err(TuneError::NothingVaries);
         };
         let candidates = combinations(factors)?;
         let budgets = budgets(budget)?;
         let most = reach.most_runs / reach.replicates;
         if candidates.len() > most {
-            return Err(Failure::user(anyhow!(
-                "{} candidates of {} runs each are more than --max-runs {} allows",
-                candidates.len(),
-                reach.replicates,
-                reach.most_runs
-            ))
-            .hint("name fewer levels, or allow more runs"));
+            return Err(TuneError::TooFewRuns {
+                candidates: candidates.len(),
+                replicates: reach.replicates,
+                most: reach.most_runs,
+            });
         }
-        let halving = Halving::new(candidates.len(), budgets.len(), DIVISOR);
-        let halving = halving.map_err(|error| {
-            let failure = Failure::user(anyhow!("{error}"));
-            match error {
-                HalvingError::Budgets(_) => failure.hint("give the --budget a larger range"),
-                HalvingError::Candidates(_) | HalvingError::Divisor(_) => failure,
-            }
-        })?;
+        let halving = Halving::new(candidates.len(), budgets.len(), DIVISOR)?;
         Ok(Self {
             halving,
             candidates,
@@ -149,16 +143,12 @@ pub fn same_budget(question: &Question, a: &Tried, b: &Tried) -> bool {
 }
 
 /// The levels of a list, ascending; of a range, each twice the one before.
-fn budgets(factor: &Factor) -> Result<Vec<Level>, Failure> {
+fn budgets(factor: &Factor) -> Result<Vec<Level>, TuneError> {
     let numbers = factor.levels.iter().filter_map(Level::as_number);
     let mut numbers: Vec<f64> = numbers.collect();
     numbers.sort_by(f64::total_cmp);
     if factor.kind == FactorType::Categorical || numbers.first().is_none_or(|&low| low <= 0.0) {
-        return Err(Failure::user(anyhow!(
-            "--budget: `{}` is not a number above zero",
-            factor.name
-        ))
-        .hint("a budget is an amount of training, such as epochs"));
+        return Err(TuneError::Budget(factor.name.clone()));
     }
     if factor.is_range {
         let (low, high) = (numbers[0], numbers[numbers.len() - 1]);

@@ -4,11 +4,13 @@
 //! Everything is decided from the finished runs alone, so that a search that is
 //! taken up again goes on as it would have.
 
+mod error;
 mod halving;
 mod history;
 mod question;
 mod search;
 
+pub use error::TuneError;
 pub use halving::same_budget;
 pub use history::{History, Tried};
 pub use question::{Bound, Direction, Question};

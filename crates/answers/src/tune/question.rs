@@ -1,8 +1,7 @@
 //! What is asked of a search: which factors vary, what is to be best, and
 //! within which limits.
 
-use crate::failure::Failure;
-use anyhow::anyhow;
+use super::TuneError;
 use paceline_advise::pick::Limit;
 use paceline_model::quantity::{self, Dimension};
 use paceline_model::{Level, RunValue};
@@ -25,6 +24,14 @@ impl Direction {
         match self {
             Self::Minimize => "minimize",
             Self::Maximize => "maximize",
+        }
+    }
+
+    /// The option that says so.
+    fn option(self) -> &'static str {
+        match self {
+            Self::Minimize => "--minimize",
+            Self::Maximize => "--maximize",
         }
     }
 
@@ -75,14 +82,13 @@ impl Question {
         given: &[(String, String)],
         (response, direction): (&str, Direction),
         limits: &[String],
-    ) -> Result<Self, Failure> {
-        let option = format!("--{}", direction.word());
-        check_response(study, &option, response)?;
+    ) -> Result<Self, TuneError> {
+        check_response(study, direction.option(), response)?;
         let mut varied = Vec::new();
         for name in factors {
             let at = position(study, "--factor", name)?;
             if varied.contains(&at) {
-                return Err(Failure::user(anyhow!("--factor: `{name}` is named twice")));
+                return Err(TuneError::Twice(name.clone()));
             }
             varied.push(at);
         }
@@ -92,15 +98,14 @@ impl Question {
             let level = Level::parse(text);
             let factor = &study.factors()[at];
             if varied.contains(&at) {
-                return Err(Failure::user(anyhow!(
-                    "--given: `{name}` is the factor that varies"
-                )));
+                return Err(TuneError::GivenVaries(name.clone()));
             }
             if !factor.admits(&level) {
-                return Err(
-                    Failure::user(anyhow!("--given: `{name}` has no level {text}"))
-                        .hint(format!("it has {}", level_words(factor))),
-                );
+                return Err(TuneError::NoLevel {
+                    name: name.clone(),
+                    level: text.clone(),
+                    known: level_words(factor),
+                });
             }
             levels[at] = Some(level);
         }
@@ -109,15 +114,10 @@ impl Question {
         }
         if let Some(at) = levels.iter().position(Option::is_none) {
             let factor = &study.factors()[at];
-            return Err(
-                Failure::user(anyhow!("nothing says at which `{}` to tune", factor.name)).hint(
-                    format!(
-                        "give --given {}=LEVEL, one of {}",
-                        factor.name,
-                        level_words(factor)
-                    ),
-                ),
-            );
+            return Err(TuneError::Open {
+                name: factor.name.clone(),
+                known: level_words(factor),
+            });
         }
         Ok(Self {
             response: response.to_owned(),
@@ -177,32 +177,27 @@ impl Bound {
     }
 }
 
-fn position(study: &Study, option: &str, name: &str) -> Result<usize, Failure> {
-    let found = study.factors().iter().position(|own| own.name == name);
-    found.ok_or_else(|| {
-        let names: Vec<&str> = study.factors().iter().map(|f| f.name.as_str()).collect();
-        Failure::user(anyhow!("{option}: the study has no factor `{name}`"))
-            .hint(format!("it has {}", names.join(", ")))
+fn position(study: &Study, option: &'static str, name: &str) -> Result<usize, TuneError> {
+    let names = || study.factors().iter().map(|factor| factor.name.as_str());
+    let found = names().position(|own| own == name);
+    found.ok_or_else(|| TuneError::NoFactor {
+        option,
+        name: name.to_owned(),
+        known: names().map(ToOwned::to_owned).collect(),
     })
 }
 
-fn check_response(study: &Study, option: &str, name: &str) -> Result<(), Failure> {
+fn check_response(study: &Study, option: &'static str, name: &str) -> Result<(), TuneError> {
     let own = study.responses().iter().map(|own| own.name.as_str());
     let measured = RunValue::ALL.iter().map(|value| value.name());
     if own.clone().chain(measured).any(|known| known == name) {
         return Ok(());
     }
-    let names: Vec<&str> = own.collect();
-    Err(
-        Failure::user(anyhow!("{option}: the study has no response `{name}`")).hint(format!(
-            "[responses] has {}; duration_s is always measured",
-            if names.is_empty() {
-                "none".to_owned()
-            } else {
-                names.join(", ")
-            }
-        )),
-    )
+    Err(TuneError::NoResponse {
+        option,
+        name: name.to_owned(),
+        known: own.map(ToOwned::to_owned).collect(),
+    })
 }
 
 fn level_words(factor: &Factor) -> String {
@@ -211,19 +206,20 @@ fn level_words(factor: &Factor) -> String {
 }
 
 /// Reads `time <= 300s`, `accuracy >= 0.9`, `memory_peak_bytes <= 8GB`.
-fn bound(study: &Study, text: &str) -> Result<Bound, Failure> {
-    let unusable = || {
-        Failure::user(anyhow!("--limit: `{text}` is not a limit"))
-            .hint("write a response, <= or >=, and a number: 'time <= 300s'")
-    };
+fn bound(study: &Study, text: &str) -> Result<Bound, TuneError> {
+    let unusable = || TuneError::Limit(text.to_owned());
     let (name, value, at_most) = match (text.split_once("<="), text.split_once(">=")) {
         (Some((name, value)), None) => (name.trim(), value.trim(), true),
         (None, Some((name, value))) => (name.trim(), value.trim(), false),
         _ => return Err(unusable()),
     };
     check_response(study, "--limit", name)?;
-    let number = quantity::amount(value, Dimension::of_column(name))
-        .map_err(|error| Failure::user(anyhow!("--limit: `{text}` is not a limit: {error}")))?;
+    let number = quantity::amount(value, Dimension::of_column(name)).map_err(|error| {
+        TuneError::LimitAmount {
+            text: text.to_owned(),
+            error,
+        }
+    })?;
     Ok(Bound {
         response: name.to_owned(),
         limit: match at_most {

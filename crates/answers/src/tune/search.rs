@@ -1,12 +1,11 @@
 //! What to run next: a pure function of the runs that have ended.
 
+use super::TuneError;
 use super::halving::Rungs;
 use super::history::{History, Tried};
 use super::question::{Direction, Question};
-use crate::failure::Failure;
-use anyhow::anyhow;
 use paceline_advise::bayes::{Bayes, Step, StopReason, Trial};
-use paceline_advise::climb::{Action, Climb, ClimbError, ClimbParams, EndReason, Observation};
+use paceline_advise::climb::{Action, Climb, ClimbParams, EndReason, Observation};
 use paceline_advise::pick::Limit;
 use paceline_advise::runs::{Configuration, FactorColumn, Runs};
 use paceline_design::Scale;
@@ -85,18 +84,13 @@ impl Search {
     ///
     /// # Errors
     /// If the factors do not allow such a search.
-    pub fn climb(study: &Study, question: &Question, reach: &Reach) -> Result<Self, Failure> {
+    pub fn climb(study: &Study, question: &Question, reach: &Reach) -> Result<Self, TuneError> {
         let [at] = question.varied[..] else {
-            return Err(Failure::user(anyhow!("a climb varies one factor"))
-                .hint("--strategy bayes varies several"));
+            return Err(TuneError::ClimbOfSeveral);
         };
         let factor = &study.factors()[at];
         if factor.kind == FactorType::Categorical {
-            return Err(Failure::user(anyhow!(
-                "--factor: `{}` has no order to climb",
-                factor.name
-            ))
-            .hint("--strategy bayes tries its levels"));
+            return Err(TuneError::NoOrder(factor.name.clone()));
         }
         let whole = is_whole(factor);
         let numbers = factor.levels.iter().filter_map(Level::as_number);
@@ -114,10 +108,11 @@ impl Search {
         }
         let start = reach.start.unwrap_or(lowest);
         if factor.is_range && start < lowest {
-            return Err(Failure::user(anyhow!(
-                "--start: {start} lies below the range of `{}`, which begins at {lowest}",
-                factor.name
-            )));
+            return Err(TuneError::StartBelow {
+                start,
+                factor: factor.name.clone(),
+                lowest,
+            });
         }
         let params = ClimbParams {
             start,
@@ -128,19 +123,7 @@ impl Search {
             highest,
             whole,
         };
-        let climb = params.check().map_err(|error| {
-            let failure = Failure::user(anyhow!("{error}"));
-            match error {
-                ClimbError::Start(_) => failure.hint(
-                    "a climb doubles its level, so it needs a start above zero: --start 0.002",
-                ),
-                ClimbError::Replicates(_) => failure.hint("give --replicates 5"),
-                ClimbError::Highest { .. } | ClimbError::NotWhole(_) => {
-                    failure.hint("give another --start")
-                }
-                ClimbError::MostReplicates { .. } | ClimbError::Confidence(_) => failure,
-            }
-        })?;
+        let climb = params.check()?;
         Ok(Self(Method::Climb {
             climb,
             replicates: reach.replicates,
@@ -152,10 +135,11 @@ impl Search {
     ///
     /// # Errors
     /// If the factors do not allow such a search.
-    pub fn bayes(study: &Study, question: &Question, reach: &Reach) -> Result<Self, Failure> {
+    pub fn bayes(study: &Study, question: &Question, reach: &Reach) -> Result<Self, TuneError> {
         if reach.start.is_some() {
-            return Err(Failure::user(anyhow!("--start belongs to a climb"))
-                .hint("a Bayesian search chooses its first levels itself"));
+            return Err(TuneError::StartWithoutClimb {
+                instead: "a Bayesian search chooses its first levels itself",
+            });
         }
         let varied: Vec<&Factor> = question
             .varied
@@ -176,7 +160,7 @@ impl Search {
         };
         let columns = (0..varied.len()).map(|at| (varied[at].name.clone(), column(at)));
         let unmeasured = ("cost".to_owned(), vec![0.0; rows.len()]);
-        let table = Runs::new(columns.collect(), vec![unmeasured], None).map_err(Failure::user)?;
+        let table = Runs::new(columns.collect(), vec![unmeasured], None)?;
         Ok(Self(Method::Bayes {
             bayes: Box::new(Bayes {
                 factors: table.factors().clone(),
@@ -194,10 +178,11 @@ impl Search {
     ///
     /// # Errors
     /// If the factors do not allow such a search.
-    pub fn halving(study: &Study, question: &Question, reach: &Reach) -> Result<Self, Failure> {
+    pub fn halving(study: &Study, question: &Question, reach: &Reach) -> Result<Self, TuneError> {
         if reach.start.is_some() {
-            return Err(Failure::user(anyhow!("--start belongs to a climb"))
-                .hint("successive halving runs every level on the smallest budget"));
+            return Err(TuneError::StartWithoutClimb {
+                instead: "successive halving runs every level on the smallest budget",
+            });
         }
         let rungs = Rungs::new(study, question, reach)?;
         Ok(Self(Method::Halving(Box::new(rungs))))
@@ -213,7 +198,7 @@ impl Search {
         study: &Study,
         question: &Question,
         history: &History,
-    ) -> Result<Next, Failure> {
+    ) -> Result<Next, TuneError> {
         match &self.0 {
             Method::Climb {
                 climb,
@@ -318,7 +303,7 @@ fn next_of_bayes(
     replicates: usize,
     question: &Question,
     history: &History,
-) -> Result<Next, Failure> {
+) -> Result<Next, TuneError> {
     let tried: Vec<&Tried> = history
         .tried
         .iter()
@@ -330,7 +315,7 @@ fn next_of_bayes(
         let levels: Vec<Level> = settings.into_iter().map(|(_, level)| level).collect();
         question.levels(&levels)
     };
-    let next = bayes.next(&trials).map_err(Failure::user)?;
+    let next = bayes.next(&trials)?;
     Ok(match next {
         Step::Run(next) => Next::Run {
             levels: typed(&next.configuration),
@@ -369,7 +354,7 @@ fn next_of_bayes(
 
 /// The means of each level. Where all runs failed nothing is known but that it
 /// is no good: it counts as the worst of the others, beyond every limit.
-fn trials(bayes: &Bayes, tried: &[&Tried], question: &Question) -> Result<Vec<Trial>, Failure> {
+fn trials(bayes: &Bayes, tried: &[&Tried], question: &Question) -> Result<Vec<Trial>, TuneError> {
     let cost = |mean: f64| question.direction.cost(mean);
     let costs = tried.iter().filter_map(|tried| Some(cost(tried.mean()?)));
     let worst = costs.reduce(f64::max).unwrap_or(1.0);
@@ -384,8 +369,7 @@ fn trials(bayes: &Bayes, tried: &[&Tried], question: &Question) -> Result<Vec<Tr
         Ok(Trial {
             configuration: configuration
                 .map(|(factor, level)| factor.value(level))
-                .collect::<Result<_, _>>()
-                .map_err(Failure::user)?,
+                .collect::<Result<_, _>>()?,
             cost: tried.mean().map_or(worst, cost),
             limited: limits
                 .map(|(bound, mean)| mean.unwrap_or_else(|| beyond(bound.limit)))
@@ -397,16 +381,15 @@ fn trials(bayes: &Bayes, tried: &[&Tried], question: &Question) -> Result<Vec<Tr
 }
 
 /// Every combination of the factors' levels.
-pub(super) fn combinations(factors: &[&Factor]) -> Result<Vec<Vec<Level>>, Failure> {
+pub(super) fn combinations(factors: &[&Factor]) -> Result<Vec<Vec<Level>>, TuneError> {
     let grids: Vec<Vec<Level>> = factors.iter().map(|factor| grid(factor)).collect();
     let sizes = grids.iter().map(Vec::len);
     let count = sizes.fold(1_usize, usize::saturating_mul);
     if count > MOST_CANDIDATES {
-        return Err(
-            Failure::user(anyhow!("{count} combinations of levels are too many")).hint(format!(
-                "at most {MOST_CANDIDATES} are weighed; vary fewer factors"
-            )),
-        );
+        return Err(TuneError::TooMany {
+            count,
+            most: MOST_CANDIDATES,
+        });
     }
     let mut rows: Vec<Vec<Level>> = vec![Vec::new()];
     for grid in &grids {

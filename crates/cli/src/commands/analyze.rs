@@ -1,22 +1,17 @@
 //! `paceline analyze`: what matters for a response, and whether to believe it.
 
+use super::table_args::open;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::out_file::OutFile;
 use crate::output::{self, Page};
-use anyhow::anyhow;
 use clap::ValueEnum;
-use paceline_answers::table_file::TableFile;
-use paceline_answers::{study_file, units};
-use paceline_records::study::{Plan, ReadPlanError, StudyDir};
+use paceline_answers::analyze::{AnalyzeQuestion, analyze as analysed};
 use paceline_report::analyze::AnalysisReport;
-use paceline_report::number::count;
 use paceline_report::text::Style;
-use paceline_stats::analysis::{AnalysisOptions, AnalyzeError, analyze as analysed};
 use paceline_stats::anova::AnovaType;
-use paceline_stats::formula::{Formula, ResolveProblem, TermOrder};
-use paceline_study::Capabilities;
-use std::path::{Path, PathBuf};
+use paceline_stats::formula::TermOrder;
+use std::path::PathBuf;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -82,39 +77,20 @@ fn kind(text: &str) -> Result<AnovaType, &'static str> {
 pub(crate) fn analyze(args: &Args) -> Result<Exit, Failure> {
     // A place that cannot be written to is found before the work, not after.
     let out = args.out.as_deref().map(OutFile::create).transpose()?;
-    let file = TableFile::read(&args.table)?;
-    let response = response(args)?;
-    // A study's plan says which columns are its factors and in which order the
-    // runs were made; the rest of its table is what came of them.
-    let plan = study_plan(&args.table)?;
-    let planned = plan.as_ref().map(|plan| plan.factors.as_slice());
-    let study = plan
-        .as_ref()
-        .and_then(|_| study_file::load(&args.table, &[], &Capabilities::ALL).ok());
-    let units = study.as_ref().map_or_else(Vec::new, units::of);
-    let options = AnalysisOptions {
-        formula: args.formula.as_deref(),
-        factors: args
-            .by
-            .as_deref()
-            .or(planned.filter(|_| args.formula.is_none())),
+    let results = open(&args.table)?;
+    let question = AnalyzeQuestion {
+        response: args.response.clone(),
+        formula: args.formula.clone(),
         kind: args.kind,
-        order: match args.written_order {
+        by: args.by.clone(),
+        order: args.order.clone(),
+        terms: match args.written_order {
             true => TermOrder::Written,
             false => TermOrder::ByDegree,
         },
-        units: &units,
-        run_order: args.order.as_deref().or(plan.as_ref().map(|_| "order")),
-        ..AnalysisOptions::default()
     };
-    let analysis =
-        analysed(&file.table, &response, &options).map_err(|error| explain(error, &file))?;
-    let report = AnalysisReport {
-        analysis: &analysis,
-        confidence: options.confidence,
-        source: file.path.display().to_string(),
-        remarks: remarks(&file),
-    };
+    let answer = analysed(&results, &question)?;
+    let report = AnalysisReport::new(&results, &answer);
     let text = match args.format {
         Format::Text => {
             let page = match out {
@@ -131,71 +107,4 @@ pub(crate) fn analyze(args: &Args) -> Result<Exit, Failure> {
         None => output::data(&text)?,
     }
     Ok(Exit::Done)
-}
-
-/// The plan of the study in `dir`, if there is one.
-fn study_plan(dir: &Path) -> Result<Option<Plan>, Failure> {
-    match Plan::read(&StudyDir::new(dir).plan()) {
-        Ok(plan) => Ok(Some(plan)),
-        Err(ReadPlanError::Absent(_)) => Ok(None),
-        Err(error) => Err(Failure::record(error)),
-    }
-}
-
-fn response(args: &Args) -> Result<String, Failure> {
-    match (&args.response, &args.formula) {
-        (Some(response), _) => Ok(response.clone()),
-        (None, Some(formula)) => {
-            let formula = Formula::parse(formula).map_err(Failure::user)?;
-            Ok(formula.response_text().to_owned())
-        }
-        (None, None) => Err(Failure::user(anyhow!("no response is named"))
-            .hint("name the column to explain with --response")),
-    }
-}
-
-/// What the reader must know of the table beside its numbers.
-fn remarks(file: &TableFile) -> Vec<String> {
-    let mut remarks = Vec::new();
-    match file.left_out {
-        0 => {}
-        1 => remarks.push("1 run that is not done was left out".to_owned()),
-        n => remarks.push(format!(
-            "{} runs that are not done were left out",
-            count(n as u64)
-        )),
-    }
-    match file.unnamed {
-        0 => {}
-        1 => remarks.push("1 column without a name was left out".to_owned()),
-        n => remarks.push(format!("{n} columns without a name were left out")),
-    }
-    remarks
-}
-
-/// An error about a data row, told by the line of the file.
-fn explain(error: AnalyzeError, file: &TableFile) -> Failure {
-    let place = |row: usize| match file.line_of(row) {
-        Some(line) => format!("line {line}"),
-        None => format!("row {row}"),
-    };
-    let AnalyzeError::Resolve(problem) = &error else {
-        return Failure::user(error);
-    };
-    match problem.problem() {
-        ResolveProblem::TextInNumericColumn { column, row, value } => Failure::user(anyhow!(
-            "{}: `{value}` in column `{column}` is not a number",
-            place(*row)
-        ))
-        .hint(format!(
-            "if its values are categories, write C({column}) in a formula"
-        )),
-        ResolveProblem::NotFinite {
-            expression,
-            row,
-            value,
-        } => Failure::user(anyhow!("{}: `{expression}` is {value}", place(*row)))
-            .hint("remove the row, or correct the value"),
-        _ => Failure::user(error),
-    }
 }

@@ -7,6 +7,7 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output;
 use paceline_advise::predict::Choice;
+use paceline_answers::Fitting;
 use paceline_answers::predict::{PredictQuestion, predict as predicted};
 use paceline_model::Level;
 
@@ -49,10 +50,12 @@ pub(crate) fn predict(args: &Args) -> Result<Exit, Failure> {
         responses: args.responses.clone(),
         at: args.at.clone(),
         curve: args.curve,
-        predictor: args.predictor,
+        fitting: Fitting {
+            predictor: args.predictor,
+            coverage: args.coverage,
+            seed: args.seed,
+        },
         holdout: args.holdout,
-        coverage: args.coverage,
-        seed: args.seed,
     };
     let answer = predicted(&args.table.open()?, &question)?;
     output::data(&match args.format {

@@ -58,7 +58,7 @@ pub(crate) fn size(args: &Args) -> Result<Exit, Failure> {
         work: args.work,
         measured_cores: args.cores,
     };
-    let answer = sized(&args.table.open()?, question)?;
+    let answer = sized(&args.table.open()?, &question)?;
     output::data(&match args.format {
         Format::Text => paceline_report::size::text(&answer, output::stdout_page()),
         Format::Json => output::json(&answer.json()),

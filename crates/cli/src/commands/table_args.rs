@@ -3,10 +3,10 @@
 use crate::failure::Failure;
 use crate::study_file;
 use paceline_advise::predict::{Choice, Kind, Role};
-use paceline_answers::runs_table::{OpenTable, TableQuestion};
+use paceline_answers::results::Results;
 use paceline_answers::study_file::file_of;
 use paceline_model::Level;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct TableArgs {
@@ -22,19 +22,22 @@ pub(crate) struct TableArgs {
 }
 
 impl TableArgs {
-    /// Reads the table; what the study's file leaves open is said on stderr.
-    pub(crate) fn open(&self) -> Result<OpenTable, Failure> {
-        let question = TableQuestion {
-            table: self.table.clone(),
-            factors: self.factors.clone(),
-            roles: self.role.clone(),
-        };
-        let open = question.open()?;
-        if let Some(study) = open.study() {
-            study_file::tell_notices(&file_of(&self.table).display().to_string(), study);
-        }
-        Ok(open)
+    /// Opens the results; what the study's file leaves open is said on stderr.
+    pub(crate) fn open(&self) -> Result<Results, Failure> {
+        let results = open(&self.table)?;
+        Ok(results
+            .with_factors(self.factors.clone())
+            .with_roles(self.role.clone()))
     }
+}
+
+/// Opens results; what the study's file leaves open is said on stderr.
+pub(crate) fn open(path: &Path) -> Result<Results, Failure> {
+    let results = Results::open(path)?;
+    if let Some(study) = results.study() {
+        study_file::tell_notices(&file_of(path).display().to_string(), &study.study);
+    }
+    Ok(results)
 }
 
 /// Reads `machines=hosts`.

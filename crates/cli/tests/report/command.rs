@@ -2,6 +2,7 @@
 
 use crate::support::{Ran, run};
 use crate::synthetic::{self, Recipe, SMALL};
+use serde_json::Value;
 use std::path::Path;
 
 fn report(dir: &Path, args: &[&str]) -> (Ran, String) {
@@ -71,6 +72,47 @@ fn the_order_of_responses_and_the_objective_can_be_asked_for() {
             "Best means the least time: as was asked",
         ],
     );
+}
+
+/// What both commands recommend, for programs.
+fn recommended(recipe: &Recipe, args: &[&str]) -> [Value; 2] {
+    let dir = tempfile::tempdir().expect("a directory can be made");
+    synthetic::study(dir.path(), recipe);
+    let asked = |command: &str| {
+        let words = [command, "made.study", "--format", "json"];
+        let ran = run(dir.path(), words.iter().chain(args));
+        assert!(matches!(ran.code, Some(0 | 1)), "{}", ran.err);
+        serde_json::from_str::<Value>(&ran.out).expect("the output is JSON")
+    };
+    let verdict = asked("pick")["verdict"].clone();
+    let pick = verdict.get("pick").unwrap_or(&verdict["nearest"]);
+    [
+        pick["configuration"].clone(),
+        asked("report")["recommended"].clone(),
+    ]
+}
+
+#[test]
+fn the_page_and_the_pick_recommend_the_same() {
+    let several = Recipe {
+        design: "[factors]\nbatch_size = [32, 64, 128, 256]\njobs = [1, 2, 3]\n[design]\n\
+                 kind = \"full\"\nreplicates = 2\n",
+        pending: 3,
+        fails_every: 7,
+        ..SMALL
+    };
+    for recipe in [&SMALL, &several] {
+        for args in [
+            &[][..],
+            &["--slo", "14s"],
+            &["--slo", "1ms"],
+            &["--minimize", "time", "--confidence", "0.8"],
+        ] {
+            let [pick, page] = recommended(recipe, args);
+            assert!(pick.is_object(), "{pick}");
+            assert_eq!(pick, page, "{args:?}");
+        }
+    }
 }
 
 #[test]

@@ -15,7 +15,10 @@ mod sheet;
 
 pub(crate) use panel::sentence;
 
+use crate::number::plural;
 use crate::text::Style;
+use paceline_answers::analyze::AnalyzeAnswer;
+use paceline_answers::results::Results;
 use paceline_stats::analysis::Analysis;
 use serde_json::Value;
 
@@ -30,6 +33,38 @@ pub struct AnalysisReport<'a> {
     pub source: String,
     /// What the reader must know of the table, such as runs left out.
     pub remarks: Vec<String>,
+}
+
+impl<'a> AnalysisReport<'a> {
+    /// What is shown of an answer.
+    #[must_use]
+    pub fn new(results: &'a Results, answer: &'a AnalyzeAnswer) -> Self {
+        Self {
+            analysis: &answer.analysis,
+            confidence: answer.confidence,
+            source: results.source(),
+            remarks: remarks(results),
+        }
+    }
+}
+
+/// What the reader must know of results beside their numbers.
+fn remarks(results: &Results) -> Vec<String> {
+    let mut remarks = Vec::new();
+    match results.left_out() {
+        0 => {}
+        1 => remarks.push("1 run that is not done was left out".to_owned()),
+        n => remarks.push(format!(
+            "{} that are not done were left out",
+            plural(n, "run")
+        )),
+    }
+    match results.unnamed() {
+        0 => {}
+        1 => remarks.push("1 column without a name was left out".to_owned()),
+        n => remarks.push(format!("{n} columns without a name were left out")),
+    }
+    remarks
 }
 
 impl AnalysisReport<'_> {

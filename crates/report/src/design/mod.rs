@@ -1,9 +1,17 @@
 //! The design for people.
 
+mod lines;
+mod words;
+
+pub(crate) use words::meaning_of_resolution;
+
+use lines::Lines;
+use words::{confounding, power_rows, roman, shortened};
+
 use crate::number::{self, count, plural, significant};
 use crate::text::{Column, Page, Table, columns, paragraph};
 use paceline_answers::design::{Facts, Planned};
-use paceline_design::{AliasSet, Factors, ModelTerms, Order, Partner, Scale, Term, TermAssessment};
+use paceline_design::{AliasSet, Factors, ModelTerms, Order, Scale};
 use paceline_model::Level;
 use paceline_study::{DesignKind, FactorType};
 use std::fmt::Write as _;
@@ -13,11 +21,6 @@ const RUNS_SHOWN: usize = 20;
 const TERMS_SHOWN: usize = 40;
 const SETS_SHOWN: usize = 64;
 const LEVELS_SHOWN: usize = 8;
-const PARTNERS_SHOWN: usize = 5;
-/// The columns that a defining relation may take before it is cut.
-const RELATION_WIDTH: usize = 400;
-/// How far values hang to the right of their names.
-const LEAD: usize = 19;
 
 /// Everything but the runs beyond the first few.
 #[must_use]
@@ -432,42 +435,6 @@ impl Report<'_> {
 
 const TO_TEXT: &str = "writing to a text succeeds";
 
-/// Named values and indented items, each within the width.
-struct Lines {
-    text: String,
-    width: usize,
-}
-
-impl Lines {
-    fn new(width: usize) -> Self {
-        Self {
-            text: String::new(),
-            width,
-        }
-    }
-
-    fn add(&mut self, name: &str, value: &str) {
-        let lead = format!("  {name:LEAD$}");
-        self.text.push_str(&paragraph(&lead, value, self.width));
-    }
-
-    fn say(&mut self, sentence: &str) {
-        self.text.push_str(&paragraph("  ", sentence, self.width));
-    }
-
-    fn item(&mut self, text: &str) {
-        self.text.push_str(&paragraph("    ", text, self.width));
-    }
-
-    /// Says how many of a cut list are missing.
-    fn rest(&mut self, total: usize, shown: usize, what: &str) {
-        if total > shown {
-            let missing = count((total - shown) as u64);
-            self.say(&format!("{missing} more {what} in --format json"));
-        }
-    }
-}
-
 fn letter(position: usize) -> String {
     Factors::letter(position).map_or_else(|| format!("[{}]", position + 1), String::from)
 }
@@ -504,138 +471,10 @@ fn alias_set(set: &AliasSet) -> String {
     text
 }
 
-fn confounding(term: &TermAssessment, factors: &Factors) -> String {
-    let partners: Vec<String> = term
-        .confounded_with
-        .iter()
-        .map(|partner| match partner {
-            Partner::Intercept => "the mean".to_owned(),
-            Partner::Blocks => "blocks".to_owned(),
-            Partner::Term(other) => other.name(factors),
-        })
-        .collect();
-    match partners.as_slice() {
-        [] => "it does not vary".to_owned(),
-        names if names.len() > PARTNERS_SHOWN => format!(
-            "confounded with {} and {} others",
-            names[..PARTNERS_SHOWN].join(", "),
-            names.len() - PARTNERS_SHOWN
-        ),
-        names => format!("confounded with {}", names.join(", ")),
-    }
-}
-
-/// A relation that is too long to read is cut after a whole word.
-fn shortened(relation: &str) -> String {
-    if relation.len() <= RELATION_WIDTH {
-        return relation.to_owned();
-    }
-    let words: Vec<&str> = relation.split(" = ").collect();
-    let mut text = words[0].to_owned();
-    for word in &words[1..] {
-        if text.len() + word.len() + 3 > RELATION_WIDTH {
-            break;
-        }
-        text.push_str(" = ");
-        text.push_str(word);
-    }
-    let all = count(words.len() as u64 - 1);
-    format!("{text} = … ({all} words, all in --format json)")
-}
-
-/// What a resolution promises (Box and Hunter 1961).
-fn meaning_of_resolution(resolution: u32) -> &'static str {
-    match resolution {
-        0..=2 => "main effects are aliased with each other",
-        3 => "main effects are aliased with interactions of two factors",
-        4 => {
-            "main effects are clear of interactions of two factors, which are aliased with each \
-             other"
-        }
-        5 => "main effects and interactions of two factors are clear of each other",
-        6 => {
-            "main effects and interactions of two factors are clear of each other and of \
-             interactions of three"
-        }
-        _ => "effects of up to three factors are clear of each other",
-    }
-}
-
-/// Resolutions are written as Roman numerals.
-fn roman(mut n: u32) -> String {
-    let mut text = String::new();
-    for (value, numeral) in [(10, "X"), (9, "IX"), (5, "V"), (4, "IV"), (1, "I")] {
-        while n >= value {
-            text.push_str(numeral);
-            n -= value;
-        }
-    }
-    text
-}
-
-/// Terms with their degrees of freedom and power. Terms of one kind that are
-/// all found alike share a row.
-fn power_rows(terms: &[TermAssessment], factors: &Factors) -> Vec<(String, usize, String)> {
-    let power = |term: &TermAssessment| term.power.map_or(number::ABSENT.to_owned(), power_text);
-    let mut kinds: Vec<(String, Vec<&TermAssessment>)> = Vec::new();
-    for term in terms {
-        let kind = kind_of(&term.term);
-        match kinds.iter_mut().find(|(known, _)| *known == kind) {
-            Some((_, same)) => same.push(term),
-            None => kinds.push((kind, vec![term])),
-        }
-    }
-    let mut rows = Vec::new();
-    for (kind, same) in kinds {
-        let first = same[0];
-        let alike = same
-            .iter()
-            .all(|term| term.df == first.df && power(term) == power(first));
-        if alike && same.len() > 2 {
-            rows.push((
-                format!("each of {} {kind}", same.len()),
-                first.df,
-                power(first),
-            ));
-        } else {
-            let row = |term: &&TermAssessment| (term.term.name(factors), term.df, power(term));
-            rows.extend(same.iter().map(row));
-        }
-    }
-    rows
-}
-
-/// The kind of a term, as the plural of a noun.
-fn kind_of(term: &Term) -> String {
-    match term.parts() {
-        [(_, 1)] => "main effects".to_owned(),
-        [(_, 2)] => "squares".to_owned(),
-        parts if parts.iter().all(|(_, power)| *power == 1) => {
-            format!("interactions of {} factors", parts.len())
-        }
-        _ => "products of powers".to_owned(),
-    }
-}
-
-/// A probability that is not quite one does not read as one.
-fn power_text(power: f64) -> String {
-    if power > 0.999 && power < 1.0 {
-        ">0.999".to_owned()
-    } else {
-        format!("{power:.3}")
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use paceline_design::Word;
-
-    #[test]
-    fn resolutions_are_roman() {
-        let shown: Vec<String> = [3, 4, 5, 6, 9, 14].map(roman).to_vec();
-        assert_eq!(shown, ["III", "IV", "V", "VI", "IX", "XIV"]);
-    }
 
     #[test]
     fn an_alias_set_reads_as_the_sum_that_is_estimated() {
@@ -648,20 +487,5 @@ mod tests {
             with_blocks: true,
         };
         assert_eq!(alias_set(&set), "A - BC + blocks");
-    }
-
-    #[test]
-    fn a_long_relation_is_cut_between_words_and_says_how_long_it_is() {
-        let relation = format!("I{}", " = ABCDEFGH".repeat(100));
-        let text = shortened(&relation);
-        assert!(text.len() < RELATION_WIDTH + 50);
-        assert!(text.ends_with(" = ABCDEFGH = … (100 words, all in --format json)"));
-    }
-
-    #[test]
-    fn a_power_below_one_never_reads_as_one() {
-        assert_eq!(power_text(0.99999), ">0.999");
-        assert_eq!(power_text(1.0), "1.000");
-        assert_eq!(power_text(0.8049), "0.805");
     }
 }

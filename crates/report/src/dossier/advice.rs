@@ -4,54 +4,23 @@ use crate::chart::{Axis, Chart, Look, Mark, Panel, Plot};
 use crate::html::Element;
 use crate::number::{ABSENT, count, significant};
 use crate::page::{Heading, HtmlTable, Section};
+use crate::pick::{spaced, weak_predictor};
 use crate::predict::{interval, predicted};
-use paceline_advise::pick::{Pick, PickRequest, Picked, Verdict};
+use paceline_advise::pick::{Picked, Verdict};
 use paceline_advise::predict::Prediction;
-use paceline_advise::runs::Factors;
-use paceline_answers::report::Tradeoff;
-use paceline_answers::runs_table::written;
+use paceline_answers::pick::{AloneAnswer, Tradeoff};
+use paceline_answers::written;
 
 /// What is advised.
 pub enum Advice<'a> {
     /// A configuration, or the nearest to what was asked.
-    Pick(Recommendation<'a>),
+    Pick(&'a AloneAnswer),
     /// Nothing, for this reason.
     Nothing(String),
 }
 
-/// A pick with what a reader needs to judge it.
-pub struct Recommendation<'a> {
-    /// The answer.
-    pub pick: &'a Pick,
-    /// The question.
-    pub request: &'a PickRequest,
-    /// How configurations are written.
-    pub factors: &'a Factors,
-    /// Why this is called best, in words.
-    pub because: String,
-    /// The trade-off between two responses.
-    pub tradeoff: Option<&'a Tradeoff>,
-    /// What makes the advice less certain.
-    pub cautions: Vec<String>,
-}
-
-impl Recommendation<'_> {
-    /// The configuration that is advised, or the nearest.
-    fn best(&self) -> &Picked {
-        match &self.pick.verdict {
-            Verdict::Met { best, .. } => best,
-            Verdict::Unmet { nearest, .. } => nearest,
-        }
-    }
-
-    /// A configuration as people write it.
-    fn written(&self, picked: &Picked) -> String {
-        written(&self.factors.settings(&picked.configuration))
-    }
-
-    fn is_met(&self) -> bool {
-        matches!(self.pick.verdict, Verdict::Met { .. })
-    }
+fn name(advised: &AloneAnswer, picked: &Picked) -> String {
+    written(&advised.settings(&picked.configuration))
 }
 
 /// The advice in a sentence for the summary.
@@ -60,7 +29,7 @@ pub(super) fn sentence(advice: &Advice<'_>) -> String {
         Advice::Nothing(why) => format!("No configuration is recommended: {why}."),
         Advice::Pick(advised) => {
             let best = advised.best();
-            let written = advised.written(best);
+            let written = name(advised, best);
             let promises: Vec<String> = best
                 .predictions
                 .iter()
@@ -97,7 +66,7 @@ pub(super) fn sentence(advice: &Advice<'_>) -> String {
 pub(super) fn headline(advice: &Advice<'_>) -> Option<(String, bool)> {
     match advice {
         Advice::Nothing(_) => None,
-        Advice::Pick(advised) => Some((advised.written(advised.best()), advised.is_met())),
+        Advice::Pick(advised) => Some((name(advised, advised.best()), advised.is_met())),
     }
 }
 
@@ -128,7 +97,7 @@ pub(super) fn section(advice: &Advice<'_>) -> Section {
     let mut section = section.push(
         Element::new("p")
             .attribute("class", "pick")
-            .child(Element::new("code").text(&advised.written(best))),
+            .child(Element::new("code").text(&name(advised, best))),
     );
     section = section.paragraph(&format!(
         "Best means {}: {}.",
@@ -153,7 +122,7 @@ pub(super) fn section(advice: &Advice<'_>) -> Section {
             if let Some(runner_up) = runner_up {
                 section = section.paragraph(&format!(
                     "The runner-up, `{}`, gives up {} of the objective.",
-                    advised.written(&runner_up.picked),
+                    name(advised, &runner_up.picked),
                     significant(runner_up.gives_up, 3)
                 ));
             }
@@ -161,22 +130,26 @@ pub(super) fn section(advice: &Advice<'_>) -> Section {
     }
     section = section.push(promises(advised, best));
     if !advised.cautions.is_empty() {
-        section = section.list(false, &advised.cautions);
+        let cautions = advised.cautions.iter().map(weak_predictor);
+        section = section.list(false, cautions.collect::<Vec<_>>());
     }
-    match advised.tradeoff {
+    match &advised.tradeoff {
         Some(tradeoff) => section
-            .subheading(&format!("What more {} costs of {}", tradeoff.y, tradeoff.x))
+            .subheading(&format!(
+                "Trade-off between {} and {}",
+                tradeoff.result, tradeoff.time
+            ))
             .figure(
-                &tradeoff_chart(tradeoff),
+                &tradeoff_chart(advised, tradeoff),
                 "Every configuration that was run, as predicted. Those on the line are beaten by \
                  none in both respects.",
             )
-            .push(front_table(tradeoff)),
+            .push(front_table(advised, tradeoff)),
         None => section,
     }
 }
 
-fn promises(advised: &Recommendation<'_>, best: &Picked) -> HtmlTable {
+fn promises(advised: &AloneAnswer, best: &Picked) -> HtmlTable {
     let limited = !advised.request.constraints.is_empty();
     let coverage = (advised.request.coverage * 1e4).round() / 1e2;
     let caption = match limited {
@@ -217,12 +190,12 @@ fn promises(advised: &Recommendation<'_>, best: &Picked) -> HtmlTable {
     table
 }
 
-fn tradeoff_chart(tradeoff: &Tradeoff) -> Chart {
+fn tradeoff_chart(advised: &AloneAnswer, tradeoff: &Tradeoff) -> Chart {
     let point = |i: &usize| (tradeoff.all[*i].1, tradeoff.all[*i].2);
     let front: Vec<(f64, f64)> = tradeoff.front.iter().map(point).collect();
     let mut panel = Panel::new(
-        Axis::linear(&format!("predicted {}", tradeoff.x)),
-        Axis::linear(&format!("predicted {}", tradeoff.y)),
+        Axis::linear(&format!("predicted {}", tradeoff.time)),
+        Axis::linear(&format!("predicted {}", tradeoff.result)),
     )
     .mark(Mark::Points {
         look: Look::Quiet,
@@ -237,8 +210,9 @@ fn tradeoff_chart(tradeoff: &Tradeoff) -> Chart {
         at: front,
     });
     let mut described = String::new();
-    if let Some(advised) = tradeoff.advised {
-        let (name, x, y) = &tradeoff.all[advised];
+    if let Some(at) = tradeoff.advised {
+        let (configuration, x, y) = &tradeoff.all[at];
+        let name = written(&advised.settings(configuration));
         panel = panel
             .mark(Mark::Points {
                 look: Look::Series(3),
@@ -250,14 +224,14 @@ fn tradeoff_chart(tradeoff: &Tradeoff) -> Chart {
             });
         described = format!(
             " The pick, {name}, has {} {} and {} {}.",
-            tradeoff.x,
+            tradeoff.time,
             significant(*x, 3),
-            tradeoff.y,
+            tradeoff.result,
             significant(*y, 3)
         );
     }
     Plot::new(
-        &format!("{} against {}", tradeoff.y, tradeoff.x),
+        &format!("{} against {}", tradeoff.result, tradeoff.time),
         &format!(
             "{} configurations; {} of them are beaten by none in both respects.{described}",
             count(tradeoff.all.len() as u64),
@@ -269,30 +243,25 @@ fn tradeoff_chart(tradeoff: &Tradeoff) -> Chart {
     .draw()
 }
 
-/// The most points of the front in the table.
-const FRONT_SHOWN: usize = 12;
-
-fn front_table(tradeoff: &Tradeoff) -> HtmlTable {
+fn front_table(advised: &AloneAnswer, tradeoff: &Tradeoff) -> HtmlTable {
     let mut table = HtmlTable::new(
         "The configurations on the line",
         [
             Heading::words("configuration"),
-            Heading::numbers(&tradeoff.x),
-            Heading::numbers(&tradeoff.y),
+            Heading::numbers(&tradeoff.time),
+            Heading::numbers(&tradeoff.result),
             Heading::words(""),
         ],
     );
-    let all = &tradeoff.front;
-    let shown = all.len().min(FRONT_SHOWN);
-    // Evenly spaced, both ends included.
-    for at in (0..shown).map(|i| i * (all.len() - 1) / (shown - 1).max(1)) {
-        let (name, x, y) = &tradeoff.all[all[at]];
-        let mark = if tradeoff.advised == Some(all[at]) {
+    for &at in spaced(&tradeoff.front) {
+        let (configuration, x, y) = &tradeoff.all[at];
+        let mark = if tradeoff.advised == Some(at) {
             "the pick"
         } else {
             ""
         };
-        table.row([name, &significant(*x, 4), &significant(*y, 4), mark]);
+        let name = written(&advised.settings(configuration));
+        table.row([&name, &significant(*x, 4), &significant(*y, 4), mark]);
     }
     table
 }

@@ -18,7 +18,8 @@ pub(super) fn section(study: &StudyPart<'_>) -> Section {
         .iter()
         .filter_map(|(response, forecast)| {
             let forecast = forecast.as_ref().ok()?;
-            (!forecast.points.is_empty()).then(|| predicted_and_actual(response, &forecast.points))
+            (!forecast.points().is_empty())
+                .then(|| predicted_and_actual(response, forecast.points()))
         })
         .collect();
     section = section.figures(charts.iter().map(|chart| (chart, "")));

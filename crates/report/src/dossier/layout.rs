@@ -1,6 +1,7 @@
 //! How a study was laid out, in words.
 
 use super::DesignPart;
+use crate::design::meaning_of_resolution;
 use crate::number::{plural, significant};
 use paceline_design::{AliasSet, Design, Factors};
 use paceline_records::study::Plan;
@@ -33,7 +34,10 @@ pub(super) fn part(study: &Study, design: Option<&Design>, plan: &Plan) -> Desig
     let properties = design.properties();
     let mut say = |text: String| part.properties.push(text);
     if let Some(resolution) = properties.resolution {
-        say(format!("Resolution {resolution}: {}.", meaning(resolution)));
+        say(format!(
+            "Resolution {resolution}: {}.",
+            meaning_of_resolution(resolution)
+        ));
     }
     if let Some(relation) = &properties.defining_relation {
         say(format!("Defining relation: {}.", shortened(relation)));
@@ -93,15 +97,5 @@ fn shortened(relation: &str) -> String {
     match words.len() > WORDS {
         true => format!("{} = …", words[..WORDS].join(" = ")),
         false => relation.to_owned(),
-    }
-}
-
-/// What a resolution promises (Box and Hunter 1961).
-fn meaning(resolution: u32) -> &'static str {
-    match resolution {
-        0..=2 => "main effects are aliased with each other",
-        3 => "main effects are aliased with interactions of two factors",
-        4 => "main effects are clear of interactions of two factors, which share estimates",
-        _ => "main effects and interactions of two factors are clear of each other",
     }
 }

@@ -15,7 +15,7 @@ mod run_pages;
 mod study;
 mod summary;
 
-pub use advice::{Advice, Recommendation};
+pub use advice::Advice;
 pub use design::DesignPart;
 pub use origin::{Origin, OwnCost};
 pub use record::{Opened, to_the_second};
@@ -71,7 +71,7 @@ pub struct StudyPart<'a> {
     /// What explains each response, or why nothing can be said.
     pub analyses: Vec<(String, Result<AnalysisReport<'a>, String>)>,
     /// How well each response is predicted, or why it is not.
-    pub forecasts: Vec<(String, Result<Forecast, String>)>,
+    pub forecasts: Vec<(String, Result<&'a Forecast, String>)>,
     /// Which configuration to run.
     pub advice: Advice<'a>,
     /// How the runs were laid out.

@@ -4,10 +4,9 @@ use super::{Origin, OwnCost, RecordPart};
 use crate::number::duration;
 use crate::trace::{Detail, NodeTrace, curves};
 use crate::workers::workers;
-use paceline_answers::error_chain;
 use paceline_answers::report::Recorded;
 use paceline_diagnose::{Diagnosis, Node, diagnose};
-use paceline_model::{Event, EventKind, NodeName, Sample};
+use paceline_model::{Event, EventKind, NodeName, Sample, error_chain};
 use paceline_records::Manifest;
 use std::collections::BTreeMap;
 

@@ -1,15 +1,13 @@
 //! From a study's answers to its page.
 
 use super::record::{self, Opened};
-use super::{Advice, Dossier, Origin, Recommendation, RunPart, Standing, StudyPart, layout};
+use super::{Advice, Dossier, Origin, RunPart, Standing, StudyPart, layout};
 use crate::analyze::AnalysisReport;
 use crate::number::count;
-use crate::pick::weak_predictor;
-use paceline_answers::report::StudyReport;
-use paceline_model::Level;
+use paceline_answers::report::{Forecast, StudyReport};
+use paceline_model::{Level, error_chain};
 use paceline_records::study::{Cell, Plan};
 use paceline_runner::study::RunState;
-use paceline_stats::table::Table;
 
 impl<'a> Dossier<'a> {
     /// The report on a study. `opened` has what each planned run's record shows;
@@ -21,36 +19,26 @@ impl<'a> Dossier<'a> {
         left_out: usize,
         origin: Origin,
     ) -> Self {
-        let plan = &report.plan;
-        let source = report.dir.path().display().to_string();
+        let state = &report.study.state;
+        let plan = &state.plan;
         let (runs, origin) = records(report, opened, origin);
-        let left = plan.runs.len() - report.done.as_ref().map_or(0, Table::rows);
-        let analyses = report.analyses.iter().map(|(response, analysis)| {
-            let shown = analysis.as_ref().map_err(Clone::clone);
-            let shown = shown.map(|analysis| AnalysisReport {
-                analysis,
-                confidence: report.confidence,
-                source: source.clone(),
-                remarks: remarks(left),
-            });
-            (response.clone(), shown)
-        });
         Self {
-            title: report.title(),
+            title: report.study.title(),
             lead: format!(
-                "{} runs of {} configurations, {source}",
+                "{} runs of {} configurations, {}",
                 count(plan.runs.len() as u64),
                 count(plan.trials.len() as u64),
+                state.dir.path().display()
             ),
             study: Some(StudyPart {
                 factors: factors(plan),
                 responses: report.responses.clone(),
                 planned: plan.runs.len(),
-                live: report.live,
-                analyses: analyses.collect(),
-                forecasts: report.forecasts.clone(),
+                live: state.live,
+                analyses: analyses(report),
+                forecasts: forecasts(report),
                 advice: advice(report),
-                design: layout::part(&report.study, report.design.as_ref(), plan),
+                design: layout::part(&report.study.study, report.design.as_ref(), plan),
             }),
             runs,
             left_out,
@@ -60,28 +48,38 @@ impl<'a> Dossier<'a> {
 }
 
 fn advice(report: &StudyReport) -> Advice<'_> {
-    match (&report.chosen, &report.runs) {
-        (Ok(chosen), Ok(runs)) => Advice::Pick(Recommendation {
-            pick: &chosen.pick,
-            request: &chosen.request,
-            factors: runs.factors(),
-            because: chosen.because.clone(),
-            tradeoff: chosen.tradeoff.as_ref(),
-            cautions: chosen.cautions.iter().map(weak_predictor).collect(),
-        }),
-        (Err(why), _) | (_, Err(why)) => Advice::Nothing(why.clone()),
+    match &report.advice {
+        Some(Ok(advice)) => Advice::Pick(advice),
+        _ => Advice::Nothing(report.why_not().unwrap_or_default()),
     }
 }
 
-fn remarks(left_out: usize) -> Vec<String> {
-    match left_out {
-        0 => Vec::new(),
-        1 => vec!["1 run that is not done was left out".to_owned()],
-        n => vec![format!(
-            "{} runs that are not done were left out",
-            count(n as u64)
-        )],
-    }
+type Each<T> = Vec<(String, Result<T, String>)>;
+
+fn analyses(report: &StudyReport) -> Each<AnalysisReport<'_>> {
+    let Ok(results) = &report.results else {
+        let why = report.why_not().unwrap_or_default();
+        let responses = report.responses.iter();
+        return responses
+            .map(|response| (response.clone(), Err(why.clone())))
+            .collect();
+    };
+    let all = report.responses.iter().zip(&report.analyses);
+    all.map(|(response, answer)| {
+        let shown = answer.as_ref().map_err(|error| error_chain(error));
+        let shown = shown.map(|answer| AnalysisReport::new(results, answer));
+        (response.clone(), shown)
+    })
+    .collect()
+}
+
+fn forecasts(report: &StudyReport) -> Each<&Forecast> {
+    let all = report.responses.iter().zip(&report.forecasts);
+    all.map(|(response, forecast)| {
+        let forecast = forecast.as_ref().map_err(|error| error_chain(error));
+        (response.clone(), forecast)
+    })
+    .collect()
 }
 
 /// The factors with their levels, in the order of the plan's trials; numbers in
@@ -116,12 +114,10 @@ fn records(
     mut origin: Origin,
 ) -> (Vec<RunPart>, Origin) {
     let StudyReport {
-        plan,
-        progress,
-        rows,
-        responses,
-        ..
+        study, responses, ..
     } = report;
+    let (state, rows) = (&study.state, &study.rows);
+    let (plan, progress) = (&state.plan, &state.progress);
     origin
         .facts
         .push(("seed of the design".to_owned(), plan.seed.to_string()));

@@ -5,7 +5,7 @@ use crate::number::{count, duration, plural, significant};
 use crate::predict::{interval, predicted};
 use crate::text::{Column, Page, Table, paragraph};
 use paceline_answers::pick::BesideAnswer;
-use paceline_answers::runs_table::written;
+use paceline_answers::written;
 
 /// The answer for people.
 pub(super) fn text(answer: &BesideAnswer, page: Page) -> String {

@@ -6,8 +6,8 @@ use crate::number::{count, duration, percent, plural, significant};
 use crate::predict::{interval, outside, predicted};
 use crate::text::{Column, Page, Table, paragraph};
 use paceline_advise::pick::{Picked, Verdict};
-use paceline_answers::pick::{AloneAnswer, PickAnswer, WeakPredictor};
-use paceline_answers::runs_table::written;
+use paceline_answers::pick::{AloneAnswer, PickAnswer, Tradeoff, WeakPredictor};
+use paceline_answers::written;
 
 /// The most points of the front that are printed for people.
 const FRONT_SHOWN: usize = 12;
@@ -86,13 +86,7 @@ impl Alone<'_> {
             count(self.answer.pick.feasible as u64),
             count(self.answer.pick.considered as u64)
         );
-        out += &format!("\nWhat more of one thing costs of another\n\n{}", {
-            self.front().render(page.width, page.style)
-        });
-        if self.answer.pick.front.len() > FRONT_SHOWN {
-            let more = self.answer.pick.front.len() - FRONT_SHOWN;
-            out += &format!("{more} more lie between these; --format json has all\n");
-        }
+        out += &self.tradeoff();
         if !self.answer.suggestions.is_empty() {
             out += "\nRuns worth making next\n\n";
             out += &self.suggested().render(page.width, page.style);
@@ -100,27 +94,14 @@ impl Alone<'_> {
             out += "\nNo run is worth suggesting: every configuration considered has been run; \
                     --grid considers more\n";
         }
-        for caution in self.cautions() {
-            out += &paragraph("caution: ", &caution, page.width);
+        for weak in &self.answer.cautions {
+            out += &paragraph("caution: ", &weak_predictor(weak), page.width);
         }
         out
     }
 
-    fn cautions(&self) -> Vec<String> {
-        let weak = WeakPredictor::among(&self.answer.setup.predictors);
-        weak.iter().map(weak_predictor).collect()
-    }
-
     fn written(&self, picked: &Picked) -> String {
-        written(
-            &self
-                .answer
-                .setup
-                .table
-                .runs
-                .factors()
-                .settings(&picked.configuration),
-        )
+        written(&self.answer.settings(&picked.configuration))
     }
 
     fn predictions(&self, picked: &Picked) -> Table {
@@ -159,22 +140,51 @@ impl Alone<'_> {
         table
     }
 
+    /// What is gained in one respect by giving way in another: in those that were
+    /// asked about, or between result and time.
+    fn tradeoff(&self) -> String {
+        let front = &self.answer.pick.front;
+        let (table, all) = match &self.answer.tradeoff {
+            Some(tradeoff) if front.len() < 2 => {
+                (self.against_time(tradeoff), tradeoff.front.len())
+            }
+            _ if front.len() < 2 => return String::new(),
+            _ => (self.front(), front.len()),
+        };
+        let mut out = "\nTrade-off: nothing is better than these in every respect\n\n".to_owned();
+        out += &table.render(self.page.width, self.page.style);
+        if all > FRONT_SHOWN {
+            let more = all - FRONT_SHOWN;
+            out += &format!("{more} more lie between these; --format json has all\n");
+        }
+        out
+    }
+
     fn front(&self) -> Table {
-        let names = self
-            .answer
-            .setup
-            .predictors
-            .iter()
-            .map(|p| Column::decimals(p.response()));
+        let names = self.answer.setup.predictors.iter();
+        let names = names.map(|p| Column::decimals(p.response()));
         let columns = [Column::words("configuration")].into_iter().chain(names);
         let mut table = Table::new(columns);
-        // Evenly spaced, both ends included.
-        let all = &self.answer.pick.front;
-        let shown = all.len().min(FRONT_SHOWN);
-        let spaced = (0..shown).map(|i| i * (all.len() - 1) / (shown - 1).max(1));
-        for picked in spaced.map(|at| &all[at]) {
+        for picked in spaced(&self.answer.pick.front) {
             let values = picked.predictions.iter().map(|(_, p)| predicted(p));
             table.row([self.written(picked)].into_iter().chain(values));
+        }
+        table
+    }
+
+    fn against_time(&self, tradeoff: &Tradeoff) -> Table {
+        let mut table = Table::new([
+            Column::words("configuration"),
+            Column::decimals(&tradeoff.time),
+            Column::decimals(&tradeoff.result),
+        ]);
+        for &at in spaced(&tradeoff.front) {
+            let (configuration, time, result) = &tradeoff.all[at];
+            table.row([
+                written(&self.answer.settings(configuration)),
+                significant(*time, 4),
+                significant(*result, 4),
+            ]);
         }
         table
     }
@@ -187,15 +197,8 @@ impl Alone<'_> {
             Column::decimals("keeps limits"),
         ]);
         for suggestion in &self.answer.suggestions {
-            let settings = self
-                .answer
-                .setup
-                .table
-                .runs
-                .factors()
-                .settings(&suggestion.configuration);
             table.row([
-                written(&settings),
+                written(&self.answer.settings(&suggestion.configuration)),
                 significant(suggestion.improvement, 3),
                 suggestion.seconds.map_or("–".to_owned(), duration),
                 format!("{:.3}", suggestion.feasible),
@@ -203,6 +206,12 @@ impl Alone<'_> {
         }
         table
     }
+}
+
+/// So many that people read all of them, evenly spaced, both ends included.
+pub(crate) fn spaced<T>(all: &[T]) -> impl Iterator<Item = &T> {
+    let shown = all.len().min(FRONT_SHOWN);
+    (0..shown).map(move |i| &all[i * (all.len() - 1) / (shown - 1).max(1)])
 }
 
 /// What a reader must know of a promise by a weak predictor, wherever it is shown.

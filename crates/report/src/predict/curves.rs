@@ -4,7 +4,8 @@ use crate::number::significant;
 use crate::text::{Column, Page, Table, shorten, sparkline};
 use paceline_advise::curve::{CurveMethod, OverEpochs, Trace};
 use paceline_answers::predict::{Curves, without_epochs};
-use paceline_answers::runs_table::{EpochsTable, written};
+use paceline_answers::results::EpochsTable;
+use paceline_answers::written;
 
 /// The columns that a curve is drawn in.
 const DRAWN: usize = 16;

@@ -9,7 +9,7 @@ use paceline_advise::predict::{
     OutsideHow, Prediction, Score,
 };
 use paceline_answers::predict::PredictAnswer;
-use paceline_answers::runs_table::written;
+use paceline_answers::written;
 
 /// The answer for people.
 #[must_use]

@@ -1,6 +1,7 @@
 //! One attempt at one planned run.
 
 use super::session::Settings;
+use crate::host::Opening;
 use crate::interrupt::Interrupt;
 use crate::supervise::{Ended, ExecuteError, Execution, Observer, Results, execute};
 use indexmap::IndexMap;
@@ -8,15 +9,12 @@ use paceline_diagnose::{Node, Tally, unusual};
 use paceline_engine::{Command, Engine, Launch, Leftovers, RunClock, Stdin};
 use paceline_model::{
     Event, EventKind, Level, NodeName, Outcome, RunId, RunNotice, RunValue, Sample, Verdict,
-    WorkerId,
+    WorkerId, error_chain,
 };
 use paceline_probe::cgroup::CpuSet;
 use paceline_records::study::{Noise, RunResult};
-use paceline_records::{
-    CreateRunError, End, Limits, LogLimit, Manifest, Run, RunWriter, Start, WallTime,
-};
-use paceline_study::{ResponseCollector, RunFacts, Share, Study};
-use std::ffi::OsString;
+use paceline_records::{CreateRunError, End, Manifest, Run, RunWriter, reports_file};
+use paceline_study::{CommandLine, ResponseCollector, RunFacts, Share, Study};
 use std::path::{Path, PathBuf};
 
 /// One attempt: which run, where, and on which CPUs.
@@ -78,8 +76,11 @@ impl Attempt<'_> {
     ) -> Result<Attempted, AttemptError> {
         let share = self.study.share_of(self.levels);
         let clock = RunClock::start();
-        let writer = RunWriter::create(&self.dir, self.start(&clock, share))?;
         let work = self.dir.join("work");
+        let line = self.command_line(&work);
+        let host = &self.settings.host;
+        let start = host.start(&self.opening(&line, share), &clock);
+        let writer = RunWriter::create(&self.dir, start)?;
         let copies = Copies::of(share.copies, &work);
         for path in &copies.0 {
             std::fs::create_dir_all(path).map_err(|source| AttemptError::WorkDir {
@@ -87,12 +88,12 @@ impl Attempt<'_> {
                 source,
             })?;
         }
-        let reports = self.dir.join("live").join("reports.jsonl");
+        let reports = reports_file(&self.dir);
         let commands = copies.0.iter().enumerate();
         let launch = Launch {
             run: self.group_name(),
             commands: commands
-                .map(|(i, work)| self.command(i, work, &reports))
+                .map(|(i, work)| self.command(i, work, share))
                 .collect(),
             stdin: Stdin::Null,
             memory_max: share.memory_bytes,
@@ -112,7 +113,7 @@ impl Attempt<'_> {
             collector: ResponseCollector::new(self.study),
             watcher,
             result: None,
-            cpus: self.settings.machine.cpus_count as usize,
+            cpus: self.settings.host.machine.cpus_count as usize,
             memory_max_bytes: share.memory_bytes,
             parallel: self.settings.parallel,
         };
@@ -129,7 +130,7 @@ impl Attempt<'_> {
             }
             // A command that cannot be started has failed like any other.
             Err(ExecuteError::Start(error)) => {
-                let outcome = format!("not started: {}", with_causes(&error));
+                let outcome = format!("not started: {}", error_chain(&error));
                 let result = RunResult {
                     outcome,
                     ..RunResult::default()
@@ -143,36 +144,27 @@ impl Attempt<'_> {
         }
     }
 
-    fn start(&self, clock: &RunClock, share: Share) -> Start {
-        let names = self
-            .study
-            .factors()
-            .iter()
-            .map(|factor| factor.name.clone());
-        let line = self.command_line(&self.dir.join("work"));
-        Start {
+    /// The first copy's command: the record is of it.
+    fn opening<'b>(&'b self, line: &'b CommandLine, share: Share) -> Opening<'b> {
+        let factors = self.study.factors().iter();
+        let names = factors.map(|factor| factor.name.clone());
+        Opening {
             id: RunId::new(&format!("{}.{}", self.id, self.attempt))
                 .expect("a planned run's id with a number at its end"),
             name: self.study.name().map(str::to_owned),
-            argv: line.argv,
+            argv: line.argv.clone(),
             cwd: self.cwd(line.cwd.as_deref()),
-            env: self.settings.environment.clone(),
-            keep_env: Vec::new(),
-            git: self.settings.git.clone(),
-            machines: vec![self.settings.machine.clone()],
-            started: WallTime::from(clock.started_at()),
-            sample_interval: self.settings.interval.length().into(),
-            limits: Limits {
-                cpus: self.cpus.as_ref().map(|cpus| cpus.cores().len() as f64),
-                memory_bytes: share.memory_bytes,
-                timeout: self.study.policy().timeout.map(Into::into),
-            },
+            dir: &self.dir,
+            set: &line.env,
+            cpus: self.cpus.as_ref(),
+            memory_bytes: share.memory_bytes,
+            timeout: self.study.policy().timeout,
+            interval: self.settings.interval,
             factors: names.zip(self.levels.iter().cloned()).collect(),
-            log_limit: LogLimit::default(),
         }
     }
 
-    fn command_line(&self, work: &Path) -> paceline_study::CommandLine {
+    fn command_line(&self, work: &Path) -> CommandLine {
         let facts = RunFacts {
             seed: self.seed,
             run_id: self.id.to_string(),
@@ -190,30 +182,15 @@ impl Attempt<'_> {
         self.settings.base.join(of_study.unwrap_or("."))
     }
 
-    fn command(&self, copy: usize, work: &Path, reports: &Path) -> Command {
+    fn command(&self, copy: usize, work: &Path, share: Share) -> Command {
         let line = self.command_line(work);
-        let mut env: Vec<(OsString, OsString)> = vec![
-            ("PACELINE_EVENTS".into(), reports.into()),
-            ("PACELINE_COPY".into(), copy.to_string().into()),
-            ("PYTHONUNBUFFERED".into(), "1".into()),
-        ];
-        if let Some(cpus) = &self.cpus {
-            let count = cpus.cores().len().to_string();
-            let threads = self.settings.thread_variables.iter();
-            env.extend(threads.map(|name| (name.into(), count.clone().into())));
-        }
-        env.extend(
-            line.env
-                .iter()
-                .map(|(name, value)| (name.into(), value.into())),
-        );
-        // By this, what a killed runner leaves behind is found again.
-        env.push(("PACELINE_RUN_DIR".into(), self.dir.clone().into()));
+        let mut env = self.settings.host.variables(&self.opening(&line, share));
+        env.push(("PACELINE_COPY".into(), copy.to_string().into()));
         Command {
             worker: WorkerId(u32::try_from(copy).unwrap_or(u32::MAX)),
+            cwd: Some(self.cwd(line.cwd.as_deref())),
             argv: line.argv.into_iter().map(Into::into).collect(),
             env,
-            cwd: Some(self.cwd(line.cwd.as_deref())),
             cpus: self.cpus.clone(),
             tee_out: None,
             tee_err: None,
@@ -380,21 +357,11 @@ pub(super) fn adopt(
         }
     }
     let node = Node {
-        cpus: settings.machine.cpus_count as usize,
+        cpus: settings.host.machine.cpus_count as usize,
         memory_max_bytes: study.share_of(levels).memory_bytes,
     };
     let seconds = duration.as_secs();
     Ok(Some(summarise(
         study, levels, &collector, outcome, seconds, &tally, node,
     )))
-}
-
-fn with_causes(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        text.push_str(&format!(": {cause}"));
-        source = cause.source();
-    }
-    text
 }

@@ -4,16 +4,16 @@ use super::attempt::{Attempt, AttemptError};
 use super::opening::Recovered;
 use super::progress::{Counts, Progress, RunState};
 use super::table::table;
+use crate::host::Host;
 use crate::interrupt::Interrupt;
 use crate::supervise::Observer;
-use indexmap::IndexMap;
 use paceline_engine::Engine;
 use paceline_model::{Level, RunId};
 use paceline_probe::Interval;
 use paceline_probe::cgroup::CpuSet;
 use paceline_records::journal::Journal;
 use paceline_records::study::{Entry, Plan, PlannedRun, RunResult, StudyDir};
-use paceline_records::{GitState, Machine, WallTime, WriteRecordError};
+use paceline_records::{WallTime, WriteRecordError};
 use paceline_study::Study;
 use parking_lot::Mutex;
 use std::path::PathBuf;
@@ -24,20 +24,14 @@ use std::time::{Duration, Instant, SystemTime};
 pub struct Settings {
     /// The directory of the study file, which relative paths start from.
     pub base: PathBuf,
-    /// This machine.
-    pub machine: Machine,
-    /// The environment that commands inherit, for the record.
-    pub environment: IndexMap<String, String>,
-    /// The repository's state, for the record.
-    pub git: Option<GitState>,
+    /// Where commands are started.
+    pub host: Host,
     /// The time between two samples.
     pub interval: Interval,
     /// How many runs at the same time.
     pub parallel: usize,
     /// The CPUs that runs may use.
     pub cpus: CpuSet,
-    /// Variables from which numerical libraries take their number of threads.
-    pub thread_variables: Vec<String>,
     /// Stop at the first failure, whatever the study says.
     pub fail_fast: bool,
     /// Paceline's own program, for the built-in trainer.

@@ -73,7 +73,7 @@ pub(crate) fn design(args: &Args) -> Result<Exit, Failure> {
         .map(|text| model(&study, text))
         .transpose()?;
     let time = time_per_run(args)?;
-    let (design, plan) = plan(&study).map_err(study_file::unplannable)?;
+    let (design, plan) = plan(&study)?;
     let planned = Planned {
         path: args.study.clone(),
         study,

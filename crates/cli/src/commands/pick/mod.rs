@@ -8,9 +8,9 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output;
 use crate::quantity;
-use anyhow::anyhow;
 use paceline_advise::pick::{Constraint, Limit, Objective};
 use paceline_advise::predict::Choice;
+use paceline_answers::Fitting;
 use paceline_answers::pick::{PickAnswer, PickQuestion, pick as picked};
 use paceline_model::Level;
 use paceline_model::quantity::Dimension;
@@ -26,7 +26,8 @@ pub(crate) struct Args {
     /// A limit, as in 'cost <= 2' or 'accuracy >= 0.9'; may be repeated
     #[arg(long, value_name = "LIMIT", value_parser = limit)]
     limit: Vec<Constraint>,
-    /// The response that is to be large
+    /// The response that is to be large; without an objective, the names of a study's
+    /// responses tell it
     #[arg(long, value_name = "COLUMN", group = "objective")]
     maximize: Option<String>,
     /// The response that is to be small
@@ -61,9 +62,9 @@ pub(crate) struct Args {
     #[arg(long, value_name = "COUNT", default_value_t = 0,
           conflicts_with_all = ["epochs_free", "running"])]
     suggest: usize,
-    /// The column that holds the duration of a run
-    #[arg(long, value_name = "COLUMN", default_value = "time")]
-    time: String,
+    /// The column that holds the duration of a run; by default the one that is a time
+    #[arg(long, value_name = "COLUMN")]
+    time: Option<String>,
     /// auto, linear, ridge, lasso, queue, scaling, tree, kriging, gp, boost or forest
     #[arg(long, value_name = "NAME", default_value = "auto", value_parser = predictor)]
     predictor: Choice,
@@ -100,33 +101,28 @@ pub(crate) fn pick(args: &Args) -> Result<Exit, Failure> {
 }
 
 fn question(args: &Args) -> Result<PickQuestion, Failure> {
-    let mut constraints = args.limit.clone();
-    if let Some(slo) = args.slo {
-        constraints.push(Constraint::at_most(&args.time, slo.as_secs_f64()));
-    }
     let objective = match (&args.maximize, &args.minimize, &args.weigh) {
-        (Some(response), ..) => Objective::Maximise(response.clone()),
-        (_, Some(response), _) => Objective::Minimise(response.clone()),
-        (.., Some(weights)) => Objective::Weighted(weights.clone()),
-        (None, None, None) => {
-            return Err(Failure::user(anyhow!("nothing is said to be best")).hint(
-                "name a response with --maximize or --minimize, or weigh several with --weigh",
-            ));
-        }
+        (Some(response), ..) => Some(Objective::Maximise(response.clone())),
+        (_, Some(response), _) => Some(Objective::Minimise(response.clone())),
+        (.., Some(weights)) => Some(Objective::Weighted(weights.clone())),
+        (None, None, None) => None,
     };
     Ok(PickQuestion {
         objective,
-        limits: constraints,
+        limits: args.limit.clone(),
+        deadline_s: args.slo.map(|slo| slo.as_secs_f64()),
+        time: args.time.clone(),
         given: args.given.clone().unwrap_or_default(),
-        confidence: args.confidence,
         grid: args.grid,
         epochs_free: args.epochs_free,
         running: running::read(&args.running)?,
         contention: args.contention,
         suggest: args.suggest,
-        time: args.time.clone(),
-        predictor: args.predictor,
-        seed: args.seed,
+        fitting: Fitting {
+            predictor: args.predictor,
+            coverage: args.confidence,
+            seed: args.seed,
+        },
     })
 }
 

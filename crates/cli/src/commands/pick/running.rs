@@ -4,7 +4,7 @@ use crate::failure::Failure;
 use crate::quantity;
 use anyhow::anyhow;
 use paceline_answers::pick::RunningJob;
-use paceline_answers::table_file::TableFile;
+use paceline_answers::results::TableFile;
 use paceline_model::Level;
 use paceline_stats::table::ColumnData;
 use std::path::Path;

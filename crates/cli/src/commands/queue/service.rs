@@ -3,7 +3,7 @@
 use crate::failure::Failure;
 use anyhow::anyhow;
 use paceline_advise::queue::{Service, ServiceError};
-use paceline_answers::table_file::TableFile;
+use paceline_answers::results::Results;
 use paceline_model::Level;
 use paceline_stats::table::{Column, ColumnData, Table};
 use std::path::Path;
@@ -22,21 +22,22 @@ pub(super) fn estimate(
     column: &str,
     given: &[(String, String)],
 ) -> Result<Estimate, Failure> {
-    let file = TableFile::read(path)?;
-    let durations = find(&file.table, "--service-column", column)?;
+    let results = Results::open(path)?;
+    let table = results.table();
+    let durations = find(table, "--service-column", column)?;
     let durations = durations.as_numeric().ok_or_else(|| {
         Failure::user(anyhow!(
             "--service-column: `{column}` does not hold numbers"
         ))
         .hint("name a column of times in seconds, such as duration_s")
     })?;
-    let mut kept = vec![true; file.table.rows()];
+    let mut kept = vec![true; table.rows()];
     for (name, level) in given {
-        let matches = rows_with(find(&file.table, "--given", name)?, level);
+        let matches = rows_with(find(table, "--given", name)?, level);
         if !matches.contains(&true) {
             return Err(
                 Failure::user(anyhow!("--given: no row has {name} = {level}"))
-                    .hint(format!("`{name}` has {}", levels(&file.table, name))),
+                    .hint(format!("`{name}` has {}", levels(table, name))),
             );
         }
         kept.iter_mut()
@@ -49,9 +50,8 @@ pub(super) fn estimate(
     let values: Vec<f64> = rows.iter().map(|&row| durations[row]).collect();
     let service = Service::estimate(&values).map_err(|error| match error {
         ServiceError::NotADuration { index, value } => {
-            let place = rows.get(index).and_then(|&row| file.line_of(row + 1));
-            let place = place.map_or(String::new(), |line| format!("line {line}: "));
-            Failure::user(anyhow!("{place}`{column}` is {value}"))
+            let place = results.place_of(rows[index] + 1);
+            Failure::user(anyhow!("{place}: `{column}` is {value}"))
                 .hint("a time of service is finite and above zero")
         }
         ServiceError::TooFewDurations { found } => Failure::user(anyhow!(
@@ -63,7 +63,7 @@ pub(super) fn estimate(
     Ok(Estimate {
         service,
         runs: values.len(),
-        source: file.path.display().to_string(),
+        source: results.source(),
     })
 }
 

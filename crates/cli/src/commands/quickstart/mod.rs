@@ -12,6 +12,9 @@ use crate::failure::Failure;
 use crate::output::{self, Page};
 use anyhow::{Context, anyhow};
 use clap::Parser;
+use paceline_advise::pick::Objective;
+use paceline_answers::pick::{PickAnswer, PickQuestion, pick};
+use paceline_answers::results::Results;
 use paceline_records::{Run, State};
 use paceline_report::number;
 use paceline_report::text::paragraph;
@@ -91,22 +94,19 @@ fn tell_story(args: &Args) -> Result<(), Stop> {
     story.command(&["analyze", &text(&results), "--response=time"])?;
 
     story.step(4, "Which configuration meets a deadline?")?;
-    let deadline = promise::median_time(&results)?;
+    let runs = Results::open(&results).map_err(Failure::from)?;
+    // As the command below spells it.
+    let deadline = (promise::median_time(&runs)? * 1e3).round() / 1e3;
     let slo = format!("--slo={deadline:.3}s");
     story.tell(&format!(
         "Half of the combinations take longer than {}: that is the deadline.",
         number::duration(deadline)
     ))?;
     story.command(&["predict", &text(&results), "--responses=time"])?;
-    let pick = [
-        "pick",
-        &text(&results),
-        &slo,
-        "--maximize=accuracy",
-        "--confidence=0.8",
-    ];
-    story.command(&pick)?;
-    let promise = Promise::ask(&pick)?;
+    let sure = format!("--confidence={CONFIDENCE}");
+    let wish = [slo.as_str(), "--maximize=accuracy", &sure];
+    story.command(&[&["pick", &text(&results)][..], &wish].concat())?;
+    let promise = promise(&runs, deadline)?;
 
     story.step(5, "Does the promise hold? The pick, run for real")?;
     let outcome = story.dir.join("outcome");
@@ -121,13 +121,8 @@ fn tell_story(args: &Args) -> Result<(), Stop> {
 
     story.step(6, "Everything on one page")?;
     let page = story.dir.join("report.html");
-    story.command(&[
-        "report",
-        &text(&results),
-        &slo,
-        "--maximize=accuracy",
-        &format!("--out={}", text(&page)),
-    ])?;
+    let out = format!("--out={}", text(&page));
+    story.command(&[&["report", &text(&results)][..], &wish, &[&out]].concat())?;
     story.tell("Next, with your own job:")?;
     output::data(
         "  paceline run -- python train.py     where does its time go?\n  \
@@ -135,6 +130,24 @@ fn tell_story(args: &Args) -> Result<(), Stop> {
          paceline pick study.study --slo 5m  what is done in five minutes?\n",
     )?;
     Ok(())
+}
+
+/// How sure the pick must be of its deadline: on a machine that also does other
+/// things, a few runs of a second each do not bear more.
+const CONFIDENCE: f64 = 0.8;
+
+/// What the pick of the fourth step promises.
+fn promise(results: &Results, deadline_s: f64) -> Result<Promise, Failure> {
+    let mut question = PickQuestion {
+        objective: Some(Objective::Maximise("accuracy".to_owned())),
+        deadline_s: Some(deadline_s),
+        ..PickQuestion::default()
+    };
+    question.fitting.coverage = CONFIDENCE;
+    match pick(results, &question)? {
+        PickAnswer::Alone(answer) => Promise::of(&answer),
+        PickAnswer::Beside(_) => Err(Failure::world(anyhow!("no job runs beside the story"))),
+    }
 }
 
 /// The story's directory and its voice.

@@ -1,15 +1,13 @@
 //! What the pick promised, against what its run gave.
 
-use crate::context;
 use crate::failure::Failure;
-use anyhow::{Context, anyhow};
-use paceline_engine::host::answer_of;
+use anyhow::anyhow;
+use paceline_answers::pick::AloneAnswer;
+use paceline_answers::results::Results;
 use paceline_model::EventKind;
 use paceline_records::Run;
 use paceline_report::number;
-use serde_json::Value;
 use std::collections::BTreeMap;
-use std::path::Path;
 
 /// A picked configuration with its predictions.
 pub(super) struct Promise {
@@ -26,35 +24,25 @@ struct Interval {
 }
 
 impl Promise {
-    /// Asks the pick again, in the form for programs.
-    pub(super) fn ask(pick: &[&str]) -> Result<Self, Failure> {
-        let program = context::program()?;
-        let words = [pick, &["--format=json"]].concat();
-        let unreadable = || Failure::world(anyhow!("the pick's answer cannot be read"));
-        let (_, answer) = answer_of(&program.to_string_lossy(), &words).ok_or_else(unreadable)?;
-        let answer: Value = serde_json::from_slice(&answer).map_err(|_| unreadable())?;
-        // On a busy machine no time may be sure enough; then the nearest
-        // configuration is run, and its promise is as weak as it says.
-        let verdict = &answer["verdict"];
-        let pick = verdict.get("pick").unwrap_or(&verdict["nearest"]);
+    /// What a pick promises of its configuration. On a busy machine no time may be
+    /// sure enough; then the nearest configuration is run, and its promise is as
+    /// weak as it says.
+    pub(super) fn of(pick: &AloneAnswer) -> Result<Self, Failure> {
+        let best = pick.best();
         let interval = |name: &str| {
-            let of = &pick["responses"][name];
-            let number = |key: &str| of[key].as_f64().ok_or_else(unreadable);
+            let found = best.predictions.iter().find(|(own, _)| own == name);
+            let unknown = || Failure::world(anyhow!("the pick promises nothing of {name}"));
+            let (_, found) = found.ok_or_else(unknown)?;
+            let value = found.value;
             Ok::<_, Failure>(Interval {
-                value: number("value")?,
-                ends: of["low"].as_f64().zip(of["high"].as_f64()),
+                value: value.ok_or_else(unknown)?,
+                ends: found.interval.ends(),
             })
         };
-        let settings = pick["configuration"].as_object().ok_or_else(unreadable)?;
+        let settings = pick.settings(&best.configuration).into_iter();
         Ok(Self {
             configuration: settings
-                .iter()
-                .map(|(name, level)| {
-                    let level = level
-                        .as_str()
-                        .map_or_else(|| level.to_string(), str::to_owned);
-                    (name.clone(), level)
-                })
+                .map(|(name, level)| (name, level.to_string()))
                 .collect(),
             time: interval("time")?,
             accuracy: interval("accuracy")?,
@@ -127,22 +115,14 @@ impl Promise {
 }
 
 /// The time that half of the study's configurations do not exceed.
-pub(super) fn median_time(study: &Path) -> Result<f64, Failure> {
-    let path = study.join("table.csv");
-    let unreadable = || format!("cannot read {}", path.display());
-    let mut table = csv::Reader::from_path(&path)
-        .with_context(unreadable)
-        .map_err(Failure::world)?;
-    let mut times: BTreeMap<[String; 3], Vec<f64>> = BTreeMap::new();
-    for row in table.deserialize::<BTreeMap<String, String>>() {
-        let mut row = row.with_context(unreadable).map_err(Failure::world)?;
-        let time = row.get("time").and_then(|time| time.parse().ok());
-        let Some(time) = time else { continue };
-        let levels =
-            ["batch_size", "workers", "sync"].map(|factor| row.remove(factor).unwrap_or_default());
-        times.entry(levels).or_default().push(time);
+pub(super) fn median_time(results: &Results) -> Result<f64, Failure> {
+    let runs = results.runs(&["time".to_owned()])?.runs;
+    let times = runs.response("time").unwrap_or_default();
+    let mut by_trial: BTreeMap<usize, Vec<f64>> = BTreeMap::new();
+    for (&trial, &time) in runs.trials().iter().zip(times) {
+        by_trial.entry(trial).or_default().push(time);
     }
-    let mut means: Vec<f64> = times
+    let mut means: Vec<f64> = by_trial
         .values()
         .map(|times| times.iter().sum::<f64>() / times.len() as f64)
         .collect();

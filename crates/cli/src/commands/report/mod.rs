@@ -9,14 +9,17 @@ use crate::out_file::OutFile;
 use crate::output;
 use crate::quantity;
 use crate::records;
+use crate::study_file;
 use anyhow::anyhow;
 use paceline_advise::pick::Objective;
 use paceline_answers::report::{self as answers, ReportQuestion};
+use paceline_answers::results::StudyResults;
 use paceline_records::WallTime;
 use paceline_records::study::StudyDir;
 use paceline_report::dossier::{Origin, to_the_second};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 #[derive(Debug, clap::Args)]
@@ -77,7 +80,7 @@ pub(crate) fn report(args: &Args) -> Result<Exit, Failure> {
     };
     let question = ReportQuestion {
         responses: args.response.clone(),
-        slo: args.slo,
+        deadline_s: args.slo.map(|slo| slo.as_secs_f64()),
         objective,
         time: args.time.clone(),
         confidence: args.confidence,
@@ -108,7 +111,10 @@ fn write(dir: &Path, out: Option<&Path>, question: &ReportQuestion) -> Result<Wr
         ));
     }
     let run = records::open(&found)?;
-    if question.slo.is_some() || question.objective.is_some() || !question.responses.is_empty() {
+    if question.deadline_s.is_some()
+        || question.objective.is_some()
+        || !question.responses.is_empty()
+    {
         return Err(Failure::user(anyhow!(
             "{} is one run, among which nothing can be picked",
             run.dir().display()
@@ -140,7 +146,9 @@ fn write_report(
     };
     // A place that cannot be written to is found before the work, not after.
     let file = OutFile::create(&place)?;
-    let report = answers::study(study, question)?;
+    let results = StudyResults::open(study.path())?;
+    study_file::tell_notices(&study.study().display().to_string(), &results.study);
+    let report = answers::study(Arc::new(results), question)?;
     let html = page::of_study(&report, origin(study.path()));
     finish(file, &html, report.met, report.json())
 }

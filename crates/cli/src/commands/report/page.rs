@@ -1,8 +1,8 @@
 //! From answers and records to a page.
 
 use crate::failure::Failure;
-use paceline_answers::error_chain;
 use paceline_answers::report::{StudyReport, read, read_all};
+use paceline_model::error_chain;
 use paceline_records::Run;
 use paceline_report::dossier::{Dossier, Opened, Origin, standing};
 use paceline_report::iterations::Course;
@@ -12,7 +12,7 @@ use std::path::PathBuf;
 
 /// The page about a study.
 pub(super) fn of_study(report: &StudyReport, origin: Origin) -> String {
-    let places = report.record_dirs();
+    let places = report.study.state.record_dirs();
     let recorded = places.iter().flatten().count();
     let detail = detail(&places, recorded);
     let mut seen = 0;

@@ -14,11 +14,11 @@ use crate::screen::Screen;
 use crate::{context, signals};
 use front::{Front, Title};
 use paceline_engine::{Command, Launch, Leftovers, LocalEngine, RunClock, StartError};
-use paceline_model::{Micros, Outcome, RunId, WorkerId};
+use paceline_model::{Outcome, RunId, WorkerId};
 use paceline_probe::{Interval, Roots};
-use paceline_records::{CreateRunError, Limits, LogLimit, Run, RunWriter, Start, WallTime};
+use paceline_records::{CreateRunError, Run, RunWriter, WallTime, reports_file};
 use paceline_runner::reports::MetricPattern;
-use paceline_runner::{ExecuteError, Execution, Interrupt, Observer, execute};
+use paceline_runner::{ExecuteError, Execution, Interrupt, Observer, Opening, execute};
 use status::Status;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -117,7 +117,8 @@ pub(crate) fn profile(
 ) -> Result<Finished, Failure> {
     let interval = Interval::new(args.interval).map_err(Failure::user)?;
     let roots = Roots::default();
-    let machine = paceline_probe::detect_machine(&roots);
+    let host = context::host(&roots);
+    let machine = host.machine.clone();
     let cpus = args.cpus.as_ref().map(context::choose).transpose()?;
     check_program(args, &profiled.command)?;
     if args.tui {
@@ -136,27 +137,24 @@ pub(crate) fn profile(
         .iter()
         .map(|word| word.to_string_lossy().into_owned())
         .collect();
-    let start = Start {
+    // The command may go elsewhere; where its record is must not change by that.
+    let place = dir;
+    let dir = std::path::absolute(&place).map_err(Failure::world)?;
+    let opening = Opening {
         id: id.clone(),
         name: args.name.clone(),
         argv: words.clone(),
         cwd: context::working_directory()?,
-        env: context::environment(&args.env),
-        keep_env: Vec::new(),
-        git: context::git_state(),
-        machines: vec![machine.clone()],
-        started,
-        sample_interval: Micros::from(interval.length()),
-        limits: Limits {
-            cpus: cpus.as_ref().map(|cpus| cpus.cores().len() as f64),
-            memory_bytes: args.memory,
-            timeout: args.timeout.map(Micros::from),
-        },
+        dir: &dir,
+        set: &args.env,
+        cpus: cpus.as_ref(),
+        memory_bytes: args.memory,
+        timeout: args.timeout,
+        interval,
         factors: Default::default(),
-        log_limit: LogLimit::default(),
     };
-    let writer = RunWriter::create(&dir, start).map_err(cannot_create)?;
-    let dir = std::path::absolute(writer.dir()).unwrap_or_else(|_| writer.dir().to_owned());
+    let writer = RunWriter::create(&place, host.start(&opening, &clock)).map_err(cannot_create)?;
+    let env = host.variables(&opening);
 
     let interrupt = Interrupt::new();
     signals::pass_on(&interrupt)?;
@@ -170,12 +168,12 @@ pub(crate) fn profile(
     } else {
         Front::plain(args.quiet, |screen| status(screen, machine.cpus_count))
     };
-    let reports = dir.join("live").join("reports.jsonl");
+    let reports = reports_file(&dir);
     let (out, err) = front.tees(args.format);
     let command = Command {
         worker: WorkerId(0),
         argv: profiled.command,
-        env: context::variables(&args.env, cpus.as_ref(), &reports, &dir),
+        env,
         cwd: None,
         cpus,
         tee_out: Some(out),

@@ -22,7 +22,7 @@ enum Command {
     Run(run::Args),
     /// Run failed runs again.
     Retry(run::RetryArgs),
-    /// Say how far a study is.
+    /// Show which runs of a study are done, failed or still to do.
     Status(status::Args),
     /// Watch a study until it is complete.
     Watch(watch::Args),

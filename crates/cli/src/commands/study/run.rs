@@ -77,7 +77,7 @@ struct Common {
 pub(super) fn run(args: &Args) -> Result<Exit, Failure> {
     let prepared = prepare(&args.common)?;
     if args.dry_run {
-        let (_, plan) = plan(&prepared.study).map_err(study_file::unplannable)?;
+        let (_, plan) = plan(&prepared.study)?;
         output::data(&format!(
             "{} runs of {} trials would be run in {}\n",
             plan.runs.len(),
@@ -116,7 +116,7 @@ fn prepare(args: &Common) -> Result<Prepared, Failure> {
         ))
         .hint(format!("there are {cpus}")));
     }
-    let (_, plan) = plan(&study).map_err(study_file::unplannable)?;
+    let (_, plan) = plan(&study)?;
     checks::check(
         &study,
         &plan,
@@ -168,13 +168,10 @@ pub(in crate::commands) fn settings(study: &Path, interval: Duration) -> Result<
     let base = std::path::absolute(study).map_err(Failure::world)?;
     Ok(Settings {
         base: base.parent().unwrap_or(Path::new("/")).to_owned(),
-        machine: paceline_probe::detect_machine(&Roots::default()),
-        environment: context::environment(&[]),
-        git: context::git_state(),
+        host: context::host(&Roots::default()),
         interval,
         parallel: 1,
         cpus,
-        thread_variables: context::THREADS.map(str::to_owned).to_vec(),
         fail_fast: false,
         program: context::program()?,
     })
@@ -187,7 +184,7 @@ fn execute(args: &Common, prepared: Prepared, retry: Option<&[RunId]>) -> Result
         settings,
     } = prepared;
     let parallel = settings.parallel;
-    let node = settings.machine.node.clone();
+    let node = settings.host.machine.node.clone();
     let interrupt = Interrupt::new();
     signals::pass_on(&interrupt)?;
     let session = Session::open(dir.clone(), study, settings).map_err(cannot_open)?;
@@ -281,7 +278,7 @@ pub(in crate::commands) fn cannot_open(error: OpenStudyError) -> Failure {
         OpenStudyError::NotAStudy(_) => {
             Failure::user(error).hint("name an empty or new directory with --out")
         }
-        OpenStudyError::Plan(error) => study_file::unplannable(error),
+        OpenStudyError::Plan(error) => error.into(),
         OpenStudyError::ReadPlan(_) | OpenStudyError::Journal(_) | OpenStudyError::Begun { .. } => {
             Failure::record(error)
         }

@@ -1,10 +1,11 @@
 //! `paceline study watch`: a study while it runs, read from its files alone.
 
-use super::place::{Seen, look};
+use super::place::look;
 use super::status::{summary, trials};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output;
+use paceline_answers::results::StudyState;
 use paceline_model::{Measure, Sample};
 use paceline_records::Run;
 use paceline_report::number;
@@ -73,7 +74,7 @@ pub(super) fn watch(args: &Args) -> Result<Exit, Failure> {
 }
 
 /// How far it is and how long it will take, from the runs so far.
-fn progress(seen: &Seen) -> String {
+fn progress(seen: &StudyState) -> String {
     let counts = seen.progress.counts();
     let over = counts.done + counts.failed;
     let mut line = format!(
@@ -99,7 +100,7 @@ fn progress(seen: &Seen) -> String {
 }
 
 /// A line per run that is being executed: its levels and what it uses now.
-fn running(seen: &Seen) -> Vec<String> {
+fn running(seen: &StudyState) -> Vec<String> {
     let runs = seen.plan.runs.iter().enumerate();
     runs.filter_map(|(position, run)| {
         let RunState::Leased { attempt } = seen.progress.state(position) else {

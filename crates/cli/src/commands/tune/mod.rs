@@ -213,7 +213,7 @@ impl Tuning {
     fn execute(&self, args: &Args, dir: StudyDir, settings: Settings) -> Result<Exit, Failure> {
         let interrupt = Interrupt::new();
         signals::pass_on(&interrupt)?;
-        let node = settings.machine.node.clone();
+        let node = settings.host.machine.node.clone();
         let opened = Session::open_growing(dir.clone(), self.study.clone(), settings.clone());
         let mut session = opened.map_err(study_run::cannot_open)?;
         self.claim(&dir, session.plan())?;

@@ -1,39 +1,30 @@
-//! The record behind each row of a study's table, and what its samples say it used.
+//! The record behind each run of a study, and what its samples say it used.
 
-use super::OpenTable;
-use crate::failure::Failure;
-use crate::records;
+use super::Results;
 use paceline_advise::predict::{Demand, Role, Roles};
-use paceline_model::{Measure, RunId};
-use paceline_records::study::StudyDir;
-use paceline_records::{ReadTableError, Run};
-use paceline_stats::table::ColumnData;
+use paceline_model::Measure;
+use paceline_records::{OpenRunError, ReadTableError, Run};
+use std::path::PathBuf;
 
-impl OpenTable {
+impl Results {
     /// Where the record of each row is; `None` for a plain table.
-    fn record_dirs(&self) -> Option<Vec<std::path::PathBuf>> {
-        self.study.as_ref()?;
-        let dir = StudyDir::new(self.file.path.parent()?);
-        let table = &self.file.table;
-        let ColumnData::Categorical { levels, codes, .. } = table.column("run")?.data() else {
-            return None;
-        };
-        let attempts = table.column("attempt")?.as_numeric()?;
-        let rows = codes.iter().zip(attempts);
-        rows.map(|(&code, &attempt)| {
-            let id = RunId::new(levels.get(code as usize)?).ok()?;
-            Some(dir.attempt(&id, attempt as u32))
-        })
-        .collect()
+    fn record_dirs(&self) -> Option<Vec<PathBuf>> {
+        let study = self.study()?;
+        let state = &study.state;
+        let dirs = study.counted().into_iter().map(|position| {
+            let (attempt, _) = state.counted(position)?;
+            Some(state.dir.attempt(&state.plan.runs[position].id, attempt))
+        });
+        dirs.collect()
     }
 
     /// The record of each row, opened when it is asked for; `None` for a plain
     /// table, which has none.
     pub(super) fn recorded(
         &self,
-    ) -> Option<impl ExactSizeIterator<Item = Result<Run, Failure>> + use<>> {
+    ) -> Option<impl ExactSizeIterator<Item = Result<Run, OpenRunError>> + use<>> {
         let dirs = self.record_dirs()?;
-        Some(dirs.into_iter().map(|dir| records::open(&dir)))
+        Some(dirs.into_iter().map(|dir| Run::open(&dir)))
     }
 }
 
@@ -45,7 +36,7 @@ pub enum Demands {
     Unknown(String),
 }
 
-impl OpenTable {
+impl Results {
     /// What each run used by its samples; nothing is read if no law asks for it.
     #[must_use]
     pub fn demands(&self, roles: &Roles) -> Demands {
@@ -80,7 +71,7 @@ impl OpenTable {
         let Demands::Recorded(demands) = demands else {
             return None;
         };
-        let column = |name| self.file.table.column(name)?.as_numeric();
+        let column = |name| self.table.column(name)?.as_numeric();
         let mut pairs = column(response)?.iter().zip(column("duration_s")?);
         let is_duration = pairs.all(|(value, duration)| (value / duration - 1.0).abs() <= 0.5);
         is_duration.then(|| demands.clone())

@@ -1,16 +1,15 @@
 //! What recorded runs reported after each epoch, as a table.
 
-use super::{OpenTable, RunsTable};
-use crate::failure::Failure;
-use anyhow::anyhow;
+use super::{LearnError, Results, RunsTable};
+use crate::error::{Explained, Fault};
 use paceline_advise::curve::{
     EpochRecord, OverEpochs, Trace, epochs_as_factor, thin_epochs, traces,
 };
 use paceline_advise::predict::{Role, Roles};
+use paceline_advise::runs::RunsError;
 use paceline_diagnose::Tally;
-use paceline_model::RunValue;
-use paceline_model::{Event, EventKind, Level};
-use paceline_records::Run;
+use paceline_model::{Event, EventKind, Level, RunValue};
+use paceline_records::{OpenRunError, ReadTableError, Run};
 use paceline_study::{Absent, ResponseCollector, Study};
 
 /// The metric that says which epoch a line is about.
@@ -21,6 +20,78 @@ const EPOCH: &str = "epoch";
 const MOST_SETTINGS: usize = 160;
 /// However many configurations there are, a curve needs its ends and a middle.
 const LEAST_EPOCHS: usize = 3;
+
+/// Why results do not tell how responses go on with the epochs.
+#[derive(Debug, thiserror::Error)]
+pub enum EpochsError {
+    /// A plain table has nothing but the end of each run.
+    #[error("`{0}` has one row for each run and none for their epochs")]
+    NoStudy(String),
+    /// The study has no such response.
+    #[error("`{name}` is no response of the study; its responses are {}", .known.join(", "))]
+    NoResponse {
+        /// What was asked for.
+        name: String,
+        /// The study's responses.
+        known: Vec<String>,
+    },
+    /// No run reported its epochs with all that was asked for.
+    #[error("{}", silence(.absent.as_ref()))]
+    Silent {
+        /// A response that some epoch lacks, and why.
+        absent: Option<(String, Absent)>,
+        /// A response that could have been reported.
+        example: String,
+    },
+    /// Nothing can be learned from the results.
+    #[error(transparent)]
+    Learn(#[from] LearnError),
+    /// The rows by epoch do not form a table of runs.
+    #[error(transparent)]
+    Runs(#[from] RunsError),
+    /// A record cannot be opened.
+    #[error(transparent)]
+    Open(#[from] OpenRunError),
+    /// A record cannot be read.
+    #[error(transparent)]
+    Read(#[from] ReadTableError),
+}
+
+fn silence(absent: Option<&(String, Absent)>) -> String {
+    match absent {
+        Some((response, why)) => format!("no run has `{response}` after each epoch: {why}"),
+        None => "no run reported its epochs".to_owned(),
+    }
+}
+
+impl Explained for EpochsError {
+    fn fault(&self) -> Fault {
+        match self {
+            Self::Open(error) => error.fault(),
+            Self::Read(error) => error.fault(),
+            _ => Fault::User,
+        }
+    }
+
+    fn hint(&self) -> Option<String> {
+        match self {
+            Self::NoStudy(_) => Some(
+                "name the directory of a study, whose runs are recorded with all they reported"
+                    .to_owned(),
+            ),
+            Self::NoResponse { .. } => {
+                Some("after each epoch only the study's own responses can be told".to_owned())
+            }
+            Self::Silent { example, .. } => Some(format!(
+                "a run reports an epoch by printing a line such as {{\"epoch\": 1, \"{example}\": \
+                 0.9}} after it"
+            )),
+            Self::Learn(error) => error.hint(),
+            Self::Open(error) => error.hint(),
+            Self::Runs(_) | Self::Read(_) => None,
+        }
+    }
+}
 
 /// Runs with a row per epoch; the last factor is the number of epochs.
 pub struct EpochsTable {
@@ -37,14 +108,11 @@ pub struct EpochsTable {
 }
 
 impl EpochsTable {
-    /// The roles for a predictor of that response: a metric levels off with the
-    /// epochs, a time grows.
-    ///
-    /// # Errors
-    /// If a part is said to be played by something that is no such factor.
-    pub fn roles(&self, open: &OpenTable, response: &str) -> Result<Roles, Failure> {
-        let roles = open.roles(self.thin.runs.factors())?;
-        Ok(following(roles, self.over_epochs(response)))
+    /// How each of these responses goes on with the epochs.
+    #[must_use]
+    pub fn shapes(&self, responses: &[String]) -> Vec<(String, OverEpochs)> {
+        let shape = |response: &String| (response.clone(), self.over_epochs(response));
+        responses.iter().map(shape).collect()
     }
 
     /// How a response goes on with the epochs.
@@ -64,22 +132,17 @@ pub(crate) fn following(roles: Roles, shape: OverEpochs) -> Roles {
     }
 }
 
-impl OpenTable {
+impl Results {
     /// The runs with a row per epoch and these responses, each as it would be had
     /// the run ended after that epoch.
     ///
     /// # Errors
     /// If the table is no study's, or its runs reported no epochs.
-    pub fn epochs(&self, responses: &[String]) -> Result<EpochsTable, Failure> {
-        let (Some(study), Some(recorded)) = (&self.study, self.recorded()) else {
-            return Err(Failure::user(anyhow!(
-                "`{}` has one row for each run and none for their epochs",
-                self.file.path.display()
-            ))
-            .hint(
-                "name the directory of a study, whose runs are recorded with all they reported",
-            ));
+    pub fn epochs(&self, responses: &[String]) -> Result<EpochsTable, EpochsError> {
+        let (Some(study), Some(recorded)) = (self.study(), self.recorded()) else {
+            return Err(EpochsError::NoStudy(self.source()));
         };
+        let study = &study.study;
         let asked = positions(study, responses)?;
         let short = self.factor_runs()?;
         let roles = self.roles(short.factors())?;
@@ -102,7 +165,11 @@ impl OpenTable {
             records.extend(each);
         }
         if records.is_empty() {
-            return Err(nothing_reported(responses, absent));
+            let example = responses.iter().find(|name| *name != "time");
+            return Err(EpochsError::Silent {
+                absent,
+                example: example.map_or("accuracy", String::as_str).to_owned(),
+            });
         }
         if from_zero {
             for record in &mut records {
@@ -110,12 +177,12 @@ impl OpenTable {
             }
         }
         let names: Vec<&str> = responses.iter().map(String::as_str).collect();
-        let table = |records: &[EpochRecord]| -> Result<RunsTable, Failure> {
+        let table = |records: &[EpochRecord]| -> Result<RunsTable, EpochsError> {
             Ok(RunsTable {
-                runs: epochs_as_factor(&short, &roles, &names, records).map_err(Failure::user)?,
+                runs: epochs_as_factor(&short, &roles, &names, records)?,
                 count: short.rows() - silent,
-                source: self.file.path.display().to_string(),
-                left_out: self.file.left_out,
+                source: self.source(),
+                left_out: self.left_out(),
             })
         };
         let all = table(&records)?;
@@ -134,49 +201,27 @@ impl OpenTable {
             from_zero,
         })
     }
+
+    /// Whether the first run reported any epochs: a glance, for a hint.
+    pub(crate) fn report_epochs(&self) -> bool {
+        let first = self.recorded().and_then(|mut recorded| recorded.next());
+        let Some(Ok(run)) = first else { return false };
+        let is_epoch = |event: &Event| event.kind == EventKind::Metric && event.name == EPOCH;
+        let events = run.events().unwrap_or_default();
+        events.iter().filter(|event| is_epoch(event)).count() > 1
+    }
 }
 
-/// Whether the first run of a study reported any epochs: a glance, for a hint.
-pub(crate) fn report_epochs(open: &OpenTable) -> bool {
-    let first = open.recorded().and_then(|mut recorded| recorded.next());
-    let Some(Ok(run)) = first else { return false };
-    let is_epoch = |event: &Event| event.kind == EventKind::Metric && event.name == EPOCH;
-    let events = run.events().unwrap_or_default();
-    events.iter().filter(|event| is_epoch(event)).count() > 1
-}
-
-fn positions(study: &Study, responses: &[String]) -> Result<Vec<usize>, Failure> {
-    let names: Vec<&str> = study
-        .responses()
-        .iter()
-        .map(|response| response.name.as_str())
-        .collect();
-    responses
-        .iter()
-        .map(|name| {
-            let found = names.iter().position(|known| known == name);
-            found.ok_or_else(|| {
-                Failure::user(anyhow!(
-                    "`{name}` is no response of the study; its responses are {}",
-                    names.join(", ")
-                ))
-                .hint("after each epoch only the study's own responses can be told")
-            })
+fn positions(study: &Study, responses: &[String]) -> Result<Vec<usize>, EpochsError> {
+    let names = || study.responses().iter().map(|own| own.name.as_str());
+    let position = |name: &String| {
+        let found = names().position(|known| known == name);
+        found.ok_or_else(|| EpochsError::NoResponse {
+            name: name.clone(),
+            known: names().map(ToOwned::to_owned).collect(),
         })
-        .collect()
-}
-
-fn nothing_reported(responses: &[String], absent: Option<(String, Absent)>) -> Failure {
-    let text = match absent {
-        Some((response, why)) => format!("no run has `{response}` after each epoch: {why}"),
-        None => "no run reported its epochs".to_owned(),
     };
-    let example = responses.iter().find(|name| *name != "time");
-    let example = example.map_or("accuracy", String::as_str);
-    Failure::user(anyhow!(text)).hint(format!(
-        "a run reports an epoch by printing a line such as {{\"epoch\": 1, \"{example}\": 0.9}} \
-         after it"
-    ))
+    responses.iter().map(position).collect()
 }
 
 /// The epochs of one run with the asked responses after each.
@@ -187,8 +232,8 @@ struct Reported {
     absent: Option<(String, Absent)>,
 }
 
-fn reported(run: &Run, study: &Study, asked: &[usize]) -> Result<Reported, Failure> {
-    let events = run.events().map_err(Failure::record)?;
+fn reported(run: &Run, study: &Study, asked: &[usize]) -> Result<Reported, EpochsError> {
+    let events = run.events()?;
     let metrics: Vec<&Event> = events
         .iter()
         .filter(|event| event.kind == EventKind::Metric)

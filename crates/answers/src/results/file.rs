@@ -1,14 +1,12 @@
-//! Reading the table of an analysis: a CSV file, or a study's own table.
+//! Results in a CSV file, which may be the table that a study wrote.
 
-use crate::failure::Failure;
+use crate::error::{Explained, Fault};
 use paceline_files::{Input, ReadError};
 use paceline_stats::table::{BuildTableError, Table};
 use std::fs::File;
 use std::io::{self, Cursor, Read};
 use std::path::{Path, PathBuf};
 
-/// The table of a study, one row per run.
-const STUDY_TABLE: &str = "table.csv";
 /// The file that makes a directory a study.
 const STUDY_FILE: &str = "study.toml";
 /// The column of a study's table that says how a run ended.
@@ -38,9 +36,9 @@ pub enum ReadTableError {
     /// Nothing has this name.
     #[error("there is no file or directory `{}`", .0.display())]
     NotFound(PathBuf),
-    /// A directory that holds no table.
-    #[error("`{}` holds no {STUDY_TABLE}", .0.display())]
-    NoStudyTable(PathBuf),
+    /// A directory, which has no rows.
+    #[error("`{}` is a directory, not a file", .0.display())]
+    Directory(PathBuf),
     /// The file cannot be opened or read.
     #[error("cannot read `{}`", .path.display())]
     Unreadable {
@@ -89,14 +87,16 @@ pub enum ReadTableError {
     },
 }
 
-impl ReadTableError {
-    /// What to do about it, where that is not obvious.
-    pub fn hint(&self) -> Option<String> {
+impl Explained for ReadTableError {
+    fn fault(&self) -> Fault {
         match self {
-            Self::NoStudyTable(path) => Some(format!(
-                "run the study first: paceline study run {}",
-                path.display()
-            )),
+            Self::Unreadable { .. } => Fault::World,
+            _ => Fault::User,
+        }
+    }
+
+    fn hint(&self) -> Option<String> {
+        match self {
             Self::NoneDone { path, .. } => {
                 let study = path.parent().unwrap_or(Path::new("."));
                 Some(format!("see paceline study status {}", study.display()))
@@ -108,32 +108,11 @@ impl ReadTableError {
             _ => None,
         }
     }
-
-    /// Whether the machine refused, rather than the user being mistaken.
-    pub fn is_the_worlds(&self) -> bool {
-        matches!(self, Self::Unreadable { .. })
-    }
-}
-
-impl From<ReadTableError> for Failure {
-    fn from(error: ReadTableError) -> Self {
-        let hint = error.hint();
-        let failure = match error.is_the_worlds() {
-            true => Self::world(error),
-            false => Self::user(error),
-        };
-        match hint {
-            Some(hint) => failure.hint(hint),
-            None => failure,
-        }
-    }
 }
 
 impl TableFile {
-    /// Reads a CSV file, or the table of a study if `path` is a directory.
-    ///
-    /// Of a study's table only the runs that are done are kept; the others are
-    /// counted.
+    /// Reads a CSV file. Of the table that a study wrote, the runs that are done
+    /// are kept, as in the study itself; the others are counted.
     ///
     /// # Errors
     /// If there is no table, or no row of it counts.
@@ -176,36 +155,30 @@ impl TableFile {
             Err(_) => Err(ReadTableError::NoRows(path)),
         }
     }
+}
 
-    /// The line of the file on which a data row (counted from one) begins.
-    ///
-    /// Quoted cells may span lines and runs may be left out, so the file is read
-    /// again up to the row; this happens only on the way to an error.
-    pub fn line_of(&self, row: usize) -> Option<u64> {
-        if !self.path.is_file() {
-            return None; // What came through a pipe is gone.
-        }
-        let mut rows = Rows::open(&self.path).ok()?;
-        for _ in 0..row {
-            rows.next().ok()??;
-        }
-        Some(rows.line)
+/// The line of the file on which a data row (counted from one) begins.
+///
+/// Quoted cells may span lines and runs may be left out, so the file is read
+/// again up to the row; this happens only on the way to an error.
+pub(super) fn line_of(path: &Path, row: usize) -> Option<u64> {
+    if !path.is_file() {
+        return None; // What came through a pipe is gone.
     }
+    let mut rows = Rows::open(path).ok()?;
+    for _ in 0..row {
+        rows.next().ok()??;
+    }
+    Some(rows.line)
 }
 
 fn locate(path: &Path) -> Result<PathBuf, ReadTableError> {
-    if !path.is_dir() {
-        return if path.exists() {
-            Ok(path.to_owned())
-        } else {
-            Err(ReadTableError::NotFound(path.to_owned()))
-        };
+    if path.is_dir() {
+        return Err(ReadTableError::Directory(path.to_owned()));
     }
-    let table = path.join(STUDY_TABLE);
-    if table.exists() {
-        Ok(table)
-    } else {
-        Err(ReadTableError::NoStudyTable(path.to_owned()))
+    match path.exists() {
+        true => Ok(path.to_owned()),
+        false => Err(ReadTableError::NotFound(path.to_owned())),
     }
 }
 
@@ -339,7 +312,7 @@ mod tests {
 
     fn check(name: &str, content: &[u8]) -> Result<TableFile, ReadTableError> {
         let folder = tempfile::tempdir().expect("a temporary directory");
-        if name == STUDY_TABLE {
+        if name == "table.csv" {
             std::fs::write(folder.path().join(STUDY_FILE), "").expect("the study is written");
         }
         let path = folder.path().join(name);
@@ -368,7 +341,7 @@ mod tests {
     #[test]
     fn runs_that_are_not_done_are_left_out_of_a_study() {
         let rows = b"x,outcome\n1,done\n2,timed out\n3,done\n";
-        let file = check(STUDY_TABLE, rows).unwrap();
+        let file = check("table.csv", rows).unwrap();
         assert_eq!((file.left_out, numbers(&file, "x")), (1, vec![1.0, 3.0]));
         // The same column in a table that is no study's is only a column.
         assert_eq!(check("a.csv", rows).unwrap().table.rows(), 3);
@@ -398,7 +371,7 @@ mod tests {
             Err(ReadTableError::NoRows(_))
         ));
         assert!(matches!(
-            check(STUDY_TABLE, b"x,outcome\n1,timed out\n"),
+            check("table.csv", b"x,outcome\n1,timed out\n"),
             Err(ReadTableError::NoneDone { rows: 1, .. })
         ));
         assert!(matches!(

@@ -1,0 +1,66 @@
+//! What is gained in one respect by giving way in another.
+
+use super::objective::{is_cost, is_more_better};
+use paceline_advise::pick::{Objective, Picked, front};
+use paceline_advise::predict::Predictor;
+use paceline_advise::runs::Configuration;
+
+/// The predicted time and result of every configuration that was considered.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Tradeoff {
+    /// The response that is a time.
+    pub time: String,
+    /// The response that the time is spent on.
+    pub result: String,
+    /// Every configuration with its predicted time and result.
+    pub all: Vec<(Configuration, f64, f64)>,
+    /// Those that no other beats in both, from the quickest on.
+    pub front: Vec<usize>,
+    /// The one that is advised.
+    pub advised: Option<usize>,
+}
+
+impl Tradeoff {
+    /// Between the time and the objective; if the objective is the time itself or a
+    /// cost, between the time and the first result of which more is better.
+    pub(super) fn of(
+        predictors: &[Predictor],
+        choices: &[Configuration],
+        objective: &Objective,
+        time: &str,
+        advised: &Picked,
+    ) -> Option<Self> {
+        let mut names = predictors.iter().map(Predictor::response);
+        let (result, sign) = match objective {
+            Objective::Maximise(name) if name != time => (name.as_str(), 1.0),
+            Objective::Minimise(name) if name != time && !is_cost(name) => (name.as_str(), -1.0),
+            _ => (
+                names.find(|name| *name != time && is_more_better(name))?,
+                1.0,
+            ),
+        };
+        let values = |response: &str| -> Option<Vec<f64>> {
+            let predictor = predictors.iter().find(|p| p.response() == response)?;
+            let beliefs = predictor.beliefs(choices);
+            Some(beliefs.iter().map(|belief| belief.value()).collect())
+        };
+        let (times, results) = (values(time)?, values(result)?);
+        let pairs = times.iter().zip(&results);
+        let points: Vec<Vec<f64>> = pairs
+            .map(|(time, result)| vec![sign * result, -time])
+            .collect();
+        let mut front = front(&points);
+        // The best result comes first, and it takes the longest.
+        front.reverse();
+        let all = choices.iter().cloned().zip(times.iter().zip(&results));
+        Some(Self {
+            time: time.to_owned(),
+            result: result.to_owned(),
+            all: all
+                .map(|(at, (time, result))| (at, *time, *result))
+                .collect(),
+            front,
+            advised: choices.iter().position(|at| *at == advised.configuration),
+        })
+    }
+}

@@ -1,0 +1,221 @@
+//! A study's results: its plan, with its journal replayed.
+//!
+//! `table.csv` is written from the same two for other tools. It is never read
+//! here: it may be twenty seconds old while the study runs.
+
+use crate::error::{Explained, Fault};
+use crate::study_file::{self, LoadStudyError};
+use paceline_records::journal::{ReadJournalError, is_live, replay};
+use paceline_records::study::{
+    Cell, ColumnKind, Plan, ReadPlanError, RunResult, StudyDir, StudyTable,
+};
+use paceline_runner::study::{Progress, RunState, table};
+use paceline_stats::table::{Column, MISSING_CODE, Table};
+use paceline_study::{Capabilities, Study};
+use std::cmp::Ordering;
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+/// How far a study is: what anybody may look at, at any time, without touching it.
+pub struct StudyState {
+    /// Where it is.
+    pub dir: StudyDir,
+    /// Its runs.
+    pub plan: Plan,
+    /// Where each of them stands.
+    pub progress: Progress,
+    /// Whether a process is executing it now.
+    pub live: bool,
+}
+
+/// Why a study cannot be looked at.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenStudyError {
+    /// The directory holds no study that was begun.
+    #[error("there is no study in {}", .0.display())]
+    Absent(PathBuf),
+    /// Its plan cannot be read.
+    #[error(transparent)]
+    Plan(ReadPlanError),
+    /// Its journal cannot be read.
+    #[error(transparent)]
+    Journal(#[from] ReadJournalError),
+    /// Its study file cannot be read or no longer means anything.
+    #[error(transparent)]
+    File(#[from] LoadStudyError),
+}
+
+impl Explained for OpenStudyError {
+    fn fault(&self) -> Fault {
+        match self {
+            Self::Absent(_) => Fault::User,
+            Self::Plan(error) => error.fault(),
+            Self::Journal(error) => error.fault(),
+            Self::File(error) => error.fault(),
+        }
+    }
+
+    fn hint(&self) -> Option<String> {
+        match self {
+            Self::Absent(_) => Some(
+                "`paceline study run STUDY.toml` begins one; --out names its directory".to_owned(),
+            ),
+            Self::Plan(error) => error.hint(),
+            Self::Journal(error) => error.hint(),
+            Self::File(error) => error.hint(),
+        }
+    }
+}
+
+impl StudyState {
+    /// Replays the study in `dir`.
+    ///
+    /// # Errors
+    /// If there is none, or its plan or journal cannot be read.
+    pub fn read(dir: &Path) -> Result<Self, OpenStudyError> {
+        let dir = StudyDir::new(dir);
+        let plan = Plan::read(&dir.plan()).map_err(|error| match error {
+            ReadPlanError::Absent(_) => OpenStudyError::Absent(dir.path().to_owned()),
+            other => OpenStudyError::Plan(other),
+        })?;
+        let journal = replay(&dir.journal())?;
+        let live = is_live(&dir.journal())?;
+        // How often a failed run may be tried again is the policy's; for a viewer, a
+        // run that failed last has failed.
+        let progress = Progress::replay(&plan, 0, &journal.entries);
+        Ok(Self {
+            dir,
+            plan,
+            progress,
+            live,
+        })
+    }
+
+    /// The result of a planned run, if the run counts: it is done and has every
+    /// response of the study. This is the only rule there is.
+    #[must_use]
+    pub fn counted(&self, position: usize) -> Option<(u32, &RunResult)> {
+        match self.progress.state(position) {
+            RunState::Done { attempt, result } if result.absent.is_empty() => {
+                Some((*attempt, result))
+            }
+            _ => None,
+        }
+    }
+
+    /// Where the record of each planned run's last attempt is.
+    #[must_use]
+    pub fn record_dirs(&self) -> Vec<Option<PathBuf>> {
+        let runs = self.plan.runs.iter().enumerate();
+        runs.map(|(position, run)| match self.progress.state(position) {
+            RunState::Pending => None,
+            RunState::Leased { attempt }
+            | RunState::Done { attempt, .. }
+            | RunState::Failed { attempt, .. } => Some(self.dir.attempt(&run.id, *attempt)),
+        })
+        .collect()
+    }
+}
+
+/// A study with everything that is known of it.
+pub struct StudyResults {
+    /// How far it is.
+    pub state: StudyState,
+    /// What was asked, as it was when the study began.
+    pub study: Study,
+    /// One row per planned run.
+    pub rows: StudyTable,
+}
+
+impl StudyResults {
+    /// Opens the study in `dir`.
+    ///
+    /// # Errors
+    /// If there is none or it cannot be read.
+    pub fn open(dir: &Path) -> Result<Self, OpenStudyError> {
+        let state = StudyState::read(dir)?;
+        // What was run is read whatever could be run here and now.
+        let study = study_file::load(dir, &[], &Capabilities::ALL)?;
+        let rows = table(&state.plan, &state.progress);
+        Ok(Self { state, study, rows })
+    }
+
+    /// What the study is called: by its file, or by its directory.
+    #[must_use]
+    pub fn title(&self) -> String {
+        let directory = self.state.dir.path().file_name().unwrap_or_default();
+        let name = self.study.name().map(ToOwned::to_owned);
+        name.unwrap_or_else(|| directory.to_string_lossy().into_owned())
+    }
+
+    /// The positions in the plan of the runs that count.
+    #[must_use]
+    pub fn counted(&self) -> Vec<usize> {
+        let planned = 0..self.state.plan.runs.len();
+        planned
+            .filter(|&position| self.state.counted(position).is_some())
+            .collect()
+    }
+
+    /// The runs that count, typed as they were planned and measured; nothing if
+    /// there are none.
+    pub(super) fn table(&self) -> Option<Table> {
+        let counted = self.counted();
+        if counted.is_empty() {
+            return None;
+        }
+        let columns = self.rows.columns().iter().enumerate();
+        let columns = columns.map(|(at, (name, kind))| {
+            let cells = counted.iter().map(|&row| &self.rows.rows()[row][at]);
+            match kind {
+                ColumnKind::Integer | ColumnKind::Number => {
+                    Column::numeric(name.clone(), cells.map(number).collect())
+                }
+                ColumnKind::Text => words(name, cells.map(text).collect()),
+            }
+        });
+        // Names in a study are distinct, and all columns have a cell for each run.
+        Table::new(columns.collect()).ok()
+    }
+}
+
+fn number(cell: &Cell) -> f64 {
+    match cell {
+        Cell::Integer(n) => *n as f64,
+        Cell::Number(x) => *x,
+        Cell::Missing | Cell::Text(_) => f64::NAN,
+    }
+}
+
+fn text(cell: &Cell) -> &str {
+    match cell {
+        Cell::Text(text) => text,
+        Cell::Missing | Cell::Integer(_) | Cell::Number(_) => "",
+    }
+}
+
+/// A column of categories: numbers in order of their size, else by their letters,
+/// as from any other table.
+fn words(name: &str, cells: Vec<&str>) -> Column {
+    let mut levels: Vec<&str> = cells.clone();
+    levels.retain(|level| !level.is_empty());
+    levels.sort_unstable();
+    levels.dedup();
+    let numbers: Option<Vec<f64>> = levels.iter().map(|level| level.parse().ok()).collect();
+    if let Some(numbers) = numbers {
+        let mut order: Vec<usize> = (0..levels.len()).collect();
+        order.sort_by(|&a, &b| {
+            numbers[a]
+                .partial_cmp(&numbers[b])
+                .unwrap_or(Ordering::Equal)
+        });
+        levels = order.into_iter().map(|at| levels[at]).collect();
+    }
+    let codes: HashMap<&str, u32> = levels.iter().copied().zip(0..).collect();
+    let cells = cells.iter().map(|cell| codes.get(cell).copied());
+    Column::categorical(
+        name,
+        levels.iter().map(|level| (*level).to_owned()).collect(),
+        cells.map(|code| code.unwrap_or(MISSING_CODE)).collect(),
+    )
+}

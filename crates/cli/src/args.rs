@@ -6,6 +6,7 @@ use crate::commands::{
 };
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::warden;
 use clap::{Parser, Subcommand, ValueEnum};
 use std::ffi::OsString;
 
@@ -40,6 +41,9 @@ enum Command {
     /// Hold a range of a training's parameters; what `trainer` starts, or you elsewhere.
     #[command(hide = true)]
     Server(Box<train::ServerArgs>),
+    /// Wait beside a run to end its processes if Paceline is killed; what `run` starts.
+    #[command(hide = true)]
+    Warden(warden::Args),
     /// Say how good a trained model is, class by class.
     Eval(evaluate::Args),
     /// Write what a trained model says of each row.
@@ -89,6 +93,7 @@ impl Args {
             Command::Trainer(args) => train::trainer(&args),
             Command::Worker(args) => train::worker(&args),
             Command::Server(args) => train::server(&args),
+            Command::Warden(args) => warden::warden(&args),
             Command::Eval(args) => evaluate::evaluate(&args),
             Command::PredictBatch(args) => predict_batch::predict_batch(&args),
             Command::Analyze(args) => analyze::analyze(&args),

@@ -10,7 +10,7 @@ use paceline_model::RunId;
 use paceline_probe::Roots;
 use paceline_probe::cgroup::CpuSet;
 use paceline_records::GitState;
-use paceline_runner::Host;
+use paceline_runner::{Host, RecordedEnv};
 use sha2::{Digest, Sha256};
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -52,6 +52,26 @@ pub(crate) fn working_directory() -> Result<PathBuf, Failure> {
         .map_err(Failure::world)
 }
 
+/// What of the environment is recorded.
+#[derive(Debug, Clone, Default, clap::Args)]
+pub(crate) struct RecordedEnvArgs {
+    /// Record this variable although it looks like a secret; may be repeated
+    #[arg(long, value_name = "NAME")]
+    keep_env: Vec<String>,
+    /// Record no variables of such names, as in 'CI_*'; may be repeated
+    #[arg(long, value_name = "PATTERN")]
+    drop_env: Vec<String>,
+}
+
+impl RecordedEnvArgs {
+    pub(crate) fn to_rule(&self) -> RecordedEnv {
+        RecordedEnv {
+            keep: self.keep_env.clone(),
+            drop: self.drop_env.clone(),
+        }
+    }
+}
+
 /// Where commands are started from here.
 pub(crate) fn host(roots: &Roots) -> Host {
     let text = |text: OsString| text.to_string_lossy().into_owned();
@@ -61,6 +81,7 @@ pub(crate) fn host(roots: &Roots) -> Host {
             .map(|(name, value)| (text(name), text(value)))
             .collect(),
         git: git_state(),
+        recorded: RecordedEnv::default(),
     }
 }
 

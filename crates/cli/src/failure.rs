@@ -56,6 +56,11 @@ impl Failure {
         }
     }
 
+    /// Whether the user asked for something that cannot be.
+    pub(crate) fn is_the_users(&self) -> bool {
+        self.exit == Exit::User
+    }
+
     /// Says what to do next.
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());

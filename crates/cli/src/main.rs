@@ -14,6 +14,7 @@ mod records;
 mod screen;
 mod signals;
 mod study_file;
+mod warden;
 
 use clap::Parser;
 use std::ffi::OsString;

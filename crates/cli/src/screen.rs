@@ -23,6 +23,8 @@ struct State {
     /// Whether the cursor is where a line begins.
     fresh: bool,
     out_is_terminal: bool,
+    /// Why output could not be passed on; a reader that has gone is no reason.
+    failure: Option<io::Error>,
 }
 
 impl Screen {
@@ -34,6 +36,7 @@ impl Screen {
             status,
             fresh: true,
             out_is_terminal,
+            failure: None,
         })))
     }
 
@@ -69,6 +72,22 @@ impl Screen {
             // The command's last line has no end; what we print next is ours.
             let _ = io::stderr().write_all(b"\n");
         }
+    }
+
+    /// Why output could not be passed on, if it could not.
+    pub(crate) fn failure(&self) -> Option<io::Error> {
+        self.lock().failure.take()
+    }
+
+    /// Remembers why output could not be passed on.
+    fn noted(&self, written: io::Result<()>) -> io::Result<()> {
+        written.map_err(|error| {
+            let kind = error.kind();
+            if kind != io::ErrorKind::BrokenPipe {
+                self.lock().failure.get_or_insert(error);
+            }
+            kind.into()
+        })
     }
 
     /// A writer for a command's output.
@@ -117,7 +136,7 @@ impl Write for Passage {
         };
         if !shared {
             // Not the terminal with the status line: nobody to coordinate with.
-            write_to(self.to, bytes)?;
+            self.screen.noted(write_to(self.to, bytes))?;
             return Ok(bytes.len());
         }
         let mut state = self.screen.lock();
@@ -125,7 +144,8 @@ impl Write for Passage {
         let written = write_to(self.to, bytes);
         state.fresh = bytes.last().is_none_or(|&last| last == b'\n');
         state.draw();
-        written.map(|()| bytes.len())
+        drop(state);
+        self.screen.noted(written).map(|()| bytes.len())
     }
 
     fn flush(&mut self) -> io::Result<()> {

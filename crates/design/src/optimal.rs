@@ -100,7 +100,9 @@ impl OptimalError {
 const MAX_STARTS: u32 = 1000;
 /// The greatest product of runs and squared coefficients, to which the time of
 /// a pass is proportional.
-const MAX_WORK: usize = 50_000_000;
+const MAX_WORK: usize = 30_000_000;
+/// The same product times the starts: about ten seconds of one core.
+const SEARCH_WORK: usize = 30_000_000;
 /// Passes over all coordinates before a start is left as it is.
 const MAX_PASSES: usize = 100;
 /// Draws of a random row before its neighbourhood counts as forbidden.
@@ -162,7 +164,10 @@ pub(crate) fn d_optimal(
         limit,
     };
     let mut best: Option<(f64, Rows)> = None;
-    for _ in 0..wanted.starts {
+    // A large design is searched less, so that no plan takes minutes.
+    let work = (runs as usize) * coefficients * coefficients;
+    let starts = (SEARCH_WORK / work.max(1)).clamp(1, wanted.starts as usize);
+    for _ in 0..starts {
         let rows = search.start(chance)?;
         if let Some((log_det, rows)) = search.improve(rows)?
             && best

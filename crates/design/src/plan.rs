@@ -22,6 +22,9 @@ impl Request {
     /// The most runs of a plan.
     pub const MAX_RUNS: usize = 1 << 20;
 
+    /// The most settings of a design, one per run and factor.
+    pub const MAX_SETTINGS: usize = 5_000_000;
+
     /// Makes the design. The same request and seed always give the same design.
     pub fn plan(&self, seed: u64) -> Result<Design, PlanError> {
         if self.replicates == 0 {
@@ -127,6 +130,7 @@ impl Request {
                 if *runs as usize > Self::MAX_RUNS {
                     return Err(PlanError::TooManyRuns);
                 }
+                self.check_settings(*runs as usize)?;
                 let mut chance = Purpose::LatinHypercube.chance(seed);
                 Core::general(hypercube::latin_hypercube(
                     factors,
@@ -135,6 +139,7 @@ impl Request {
                 ))
             }
             Kind::Optimal(optimal) => {
+                self.check_settings(optimal.runs as usize)?;
                 let mut chance = Purpose::Optimal.chance(seed);
                 let cost = self.cost.as_ref();
                 let replicates = self.replicates;
@@ -347,6 +352,15 @@ impl Request {
             replicates,
             possible,
         })
+    }
+
+    /// Before memory is taken for them.
+    fn check_settings(&self, runs: usize) -> Result<(), PlanError> {
+        let factors = self.factors.len();
+        match runs.saturating_mul(factors) {
+            0..=Self::MAX_SETTINGS => Ok(()),
+            _ => Err(PlanError::TooManySettings { runs, factors }),
+        }
     }
 
     fn check_size(&self, points: &Points, centres: &Points) -> Result<(), PlanError> {

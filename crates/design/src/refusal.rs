@@ -20,6 +20,18 @@ pub enum PlanError {
     /// The design would be larger than any that can be run.
     #[error("the design has more than {limit} runs", limit = Request::MAX_RUNS)]
     TooManyRuns,
+    /// The design would have more settings than anybody looks at.
+    #[error(
+        "{runs} runs of {factors} factors are {} settings; the limit is {limit}",
+        runs.saturating_mul(*factors),
+        limit = Request::MAX_SETTINGS
+    )]
+    TooManySettings {
+        /// How many runs.
+        runs: usize,
+        /// How many factors.
+        factors: usize,
+    },
     /// More factors than the kind of design can hold.
     #[error("{count} factors are more than this kind of design can hold; the limit is {limit}")]
     TooManyFactors {
@@ -136,6 +148,7 @@ impl PlanError {
             Self::TooManyRuns => {
                 "use a fractional, Plackett–Burman, Latin hypercube or optimal design".to_owned()
             }
+            Self::TooManySettings { .. } => "ask for fewer runs or vary fewer factors".to_owned(),
             Self::TooManyFactors { .. } => "screen with a Plackett–Burman design first".to_owned(),
             Self::TooFew { what, least } => format!("set {what} to {least} or more"),
             Self::WrongLevelCount { factor, .. } => {

@@ -19,7 +19,7 @@ mod message;
 
 pub use clock::RunClock;
 pub use launch::{Command, Launch, Leftovers, Stdin, Tee};
-pub use local::{LocalEngine, StartError};
+pub use local::{LocalEngine, StartError, warden};
 pub use message::{Ending, Message, Usage};
 
 use std::sync::Arc;

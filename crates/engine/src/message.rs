@@ -62,6 +62,8 @@ pub enum Message {
 pub struct Ending {
     /// Processes of the run that outlived its commands.
     pub leftovers: u32,
+    /// Processes that the kernel ended because the run had no memory left.
+    pub memory_kills: u64,
     /// What sampling cost, if it was possible at all.
     pub probe: Option<Cost>,
 }

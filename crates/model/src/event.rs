@@ -67,12 +67,54 @@ impl Event {
         }
     }
 
+    /// The commands of the run were asked to end.
+    #[must_use]
+    pub fn of_asking(at: Micros, why: EndAsked) -> Self {
+        Self {
+            at,
+            worker: None,
+            kind: EventKind::Lifecycle,
+            step: None,
+            name: why.name().to_owned(),
+            value: None,
+            text: None,
+        }
+    }
+
+    /// Why the commands were asked to end, if this is that event.
+    #[must_use]
+    pub fn end_asked(&self) -> Option<EndAsked> {
+        [EndAsked::TimeLimit, EndAsked::User]
+            .into_iter()
+            .find(|why| self.kind == EventKind::Lifecycle && self.name == why.name())
+    }
+
     /// What happened to a process; nothing for events of another kind, and for
     /// those of a version that knows more of a process's life.
     #[must_use]
     pub fn lifecycle(&self) -> Option<Lifecycle> {
         (self.kind == EventKind::Lifecycle)
             .then(|| Lifecycle::parse(&self.name, self.text.as_deref()))?
+    }
+}
+
+/// Why the commands of a run were asked to end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EndAsked {
+    /// Their time was over.
+    TimeLimit,
+    /// The user wanted to stop.
+    User,
+}
+
+impl EndAsked {
+    /// The name in a record.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::TimeLimit => "time_limit",
+            Self::User => "stop_asked",
+        }
     }
 }
 

@@ -29,7 +29,7 @@ mod time;
 mod worker_metric;
 
 pub use error_chain::error_chain;
-pub use event::{Event, EventKind, ExitStatus, Lifecycle};
+pub use event::{EndAsked, Event, EventKind, ExitStatus, Lifecycle};
 pub use id::{NodeName, RunId, RunIdError, WorkerId};
 pub use iteration::Iteration;
 pub use level::Level;

@@ -28,7 +28,16 @@ pub enum RunNotice {
     LeftoverProcesses {
         /// How many.
         count: u32,
+        /// Numbers and names of the first of them, as far as they are known.
+        named: Vec<String>,
     },
+    /// The kernel ended processes of the run because it had no memory left.
+    OutOfMemory {
+        /// What the run was limited to, if it was.
+        limit_bytes: Option<u64>,
+    },
+    /// The run had ended when its recorder was killed.
+    ClosedFromLog,
     /// The command was stopped while it ran.
     Suspended {
         /// How often.
@@ -61,6 +70,8 @@ impl RunNotice {
             Self::TooManyMetrics { .. } => "too_many_metrics",
             Self::ReportsUnreadable { .. } => "reports_unreadable",
             Self::LeftoverProcesses { .. } => "leftover_processes",
+            Self::OutOfMemory { .. } => "out_of_memory",
+            Self::ClosedFromLog => "closed_from_log",
             Self::Suspended { .. } => "suspended",
             Self::NotSampled => "not_sampled",
             Self::SideBySide { .. } => "side_by_side",
@@ -81,7 +92,13 @@ impl RunNotice {
             Self::SideBySide { .. } => {
                 Some("they share memory, disks and caches: timings interfere")
             }
-            Self::LongLines { .. } | Self::ReportsUnreadable { .. } | Self::CutLog { .. } => None,
+            Self::OutOfMemory { .. } => {
+                Some("the kernel ended it; allow more with --memory, or use less")
+            }
+            Self::LongLines { .. }
+            | Self::ReportsUnreadable { .. }
+            | Self::ClosedFromLog
+            | Self::CutLog { .. } => None,
         }
     }
 }
@@ -101,9 +118,32 @@ impl fmt::Display for RunNotice {
                 f,
                 "the file of reports could not be read to its end: {error}"
             ),
-            Self::LeftoverProcesses { count } => {
-                write!(f, "{count} processes outlived the command")
+            Self::LeftoverProcesses { count, named } => {
+                write!(f, "{count} processes outlived the command")?;
+                if named.is_empty() {
+                    return Ok(());
+                }
+                write!(f, ": {}", named.join(", "))?;
+                match (*count as usize).saturating_sub(named.len()) {
+                    0 => Ok(()),
+                    more => write!(f, " and {more} more"),
+                }
             }
+            Self::OutOfMemory { limit_bytes: None } => {
+                f.write_str("out of memory: the limit of the control group")
+            }
+            Self::OutOfMemory {
+                limit_bytes: Some(limit),
+            } => {
+                let units = [(1_000_000_000, "GB"), (1_000_000, "MB"), (1_000, "kB")];
+                match units.iter().find(|(unit, _)| limit >= unit) {
+                    Some((unit, name)) => write!(f, "out of memory: limit {} {name}", limit / unit),
+                    None => write!(f, "out of memory: limit {limit} B"),
+                }
+            }
+            Self::ClosedFromLog => f.write_str(
+                "the run had ended, and Paceline was ended before it could close the record",
+            ),
             Self::Suspended { times } => {
                 write!(f, "the command was stopped {times} times while it ran")
             }

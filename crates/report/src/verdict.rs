@@ -37,7 +37,10 @@ pub fn verdict(run: &Run<'_>, width: usize, style: Style) -> String {
     };
     lines.lines.push(headline(run, style));
     if let Some((_, first)) = run.nodes.first() {
-        held(first, run.cpus, &mut lines);
+        match ran_out_of_memory(run) {
+            Some(why) => lines.add("held by", why),
+            None => held(first, run.cpus, &mut lines),
+        }
         usage(first, run.cpus, &mut lines);
         metrics(run.manifest, &mut lines);
         phases(&first.phases, &mut lines);
@@ -84,6 +87,14 @@ impl Lines {
         };
         self.lines.push(format!("{label}{text}"));
     }
+}
+
+/// Whether the kernel ended the run for want of memory: then what held it while
+/// it lived is not what ended it.
+fn ran_out_of_memory<'a>(run: &'a Run<'_>) -> Option<&'a str> {
+    let end = run.manifest.end.as_ref()?;
+    let notice = end.notices.iter().find(|it| it.name == "out_of_memory")?;
+    Some(&notice.text)
 }
 
 fn headline(run: &Run<'_>, style: Style) -> String {

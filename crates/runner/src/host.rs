@@ -6,7 +6,7 @@ use paceline_engine::RunClock;
 use paceline_model::{Level, RunId};
 use paceline_probe::Interval;
 use paceline_probe::cgroup::CpuSet;
-use paceline_records::{GitState, Limits, LogLimit, Machine, Start, WallTime, reports_file};
+use paceline_records::{GitState, Limits, LogLimit, Machine, Start, WallTime, redact, reports_file};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -35,6 +35,18 @@ pub struct Host {
     pub environment: IndexMap<String, String>,
     /// The repository around the working directory.
     pub git: Option<GitState>,
+    /// What of the environment is recorded.
+    pub recorded: RecordedEnv,
+}
+
+/// What of a command's environment goes into its record, beyond the rule that
+/// what looks like a secret does not.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RecordedEnv {
+    /// Variables that are recorded although they look like secrets.
+    pub keep: Vec<String>,
+    /// Patterns of names that are not recorded; `*` stands for anything.
+    pub drop: Vec<String>,
 }
 
 /// A command about to be started.
@@ -74,13 +86,15 @@ impl Host {
             env.insert(text(&name), text(&value));
         }
         env.sort_unstable_keys();
+        let dropped = |name: &str| self.recorded.drop.iter().any(|it| redact::fits(it, name));
+        env.retain(|name, _| !dropped(name));
         Start {
             id: opening.id.clone(),
             name: opening.name.clone(),
             argv: opening.argv.clone(),
             cwd: opening.cwd.clone(),
             env,
-            keep_env: Vec::new(),
+            keep_env: self.recorded.keep.clone(),
             git: self.git.clone(),
             machines: vec![self.machine.clone()],
             started: WallTime::from(clock.started_at()),
@@ -146,6 +160,10 @@ mod tests {
             },
             environment: inherited.iter().map(owned).collect(),
             git: None,
+            recorded: RecordedEnv {
+                keep: Vec::new(),
+                drop: vec!["SECRET_*".to_owned()],
+            },
         };
         let set: Vec<(String, String)> = set.iter().map(owned).collect();
         let cpus = CpuSet::parse("0-1").expect("two cpus");
@@ -187,13 +205,18 @@ mod tests {
     #[test]
     fn what_the_user_set_holds_wherever_it_was_set() {
         check(
-            &[("OMP_NUM_THREADS", "1"), ("PYTHONUNBUFFERED", "")],
+            &[
+                ("OMP_NUM_THREADS", "1"),
+                ("PYTHONUNBUFFERED", ""),
+                ("SECRET_PLACE", "here"),
+            ],
             &[("MKL_NUM_THREADS", "7")],
             &[
                 ("OMP_NUM_THREADS", Some("1")),
                 ("PYTHONUNBUFFERED", Some("")),
                 ("MKL_NUM_THREADS", Some("7")),
                 ("OPENBLAS_NUM_THREADS", Some("2")),
+                ("SECRET_PLACE", None),
             ],
         );
     }

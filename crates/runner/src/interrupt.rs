@@ -2,7 +2,7 @@
 
 use paceline_engine::Job;
 use parking_lot::Mutex;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Weak};
 
 /// Signals that mean "stop, and close the record".
@@ -13,10 +13,13 @@ pub(crate) const SIGTERM: i32 = 15;
 
 /// Passes signals on to whatever runs, and remembers that the user wants to
 /// stop. The first signal goes to the commands as it is, so that they can close
-/// their files; from the second on they are ended at once.
+/// their files; from the second on they are ended at once, and so are those that
+/// ignore a SIGTERM or SIGHUP for too long.
 #[derive(Default)]
 pub struct Interrupt {
     stops: AtomicU32,
+    /// Whether a signal came that nobody repeats: SIGTERM or SIGHUP.
+    last: AtomicBool,
     jobs: Mutex<Vec<Weak<dyn Job>>>,
 }
 
@@ -34,6 +37,9 @@ impl Interrupt {
             true => self.stops.fetch_add(1, Ordering::SeqCst),
             false => 0,
         };
+        if matches!(signal, SIGHUP | SIGTERM) {
+            self.last.store(true, Ordering::SeqCst);
+        }
         let jobs = self.jobs.lock();
         for job in jobs.iter().filter_map(Weak::upgrade) {
             if before > 0 {
@@ -48,6 +54,13 @@ impl Interrupt {
     #[must_use]
     pub fn is_wanted(&self) -> bool {
         self.stops.load(Ordering::SeqCst) > 0
+    }
+
+    /// Whether the commands must end even if they ignore the signal: it was one
+    /// that is not sent twice.
+    #[must_use]
+    pub fn is_final(&self) -> bool {
+        self.last.load(Ordering::SeqCst)
     }
 
     /// From now on `job` gets the signals, as long as it is there.

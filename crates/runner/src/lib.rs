@@ -11,14 +11,16 @@
 
 mod host;
 mod interrupt;
+mod leftovers;
 mod reporting;
 pub mod reports;
 pub mod study;
 mod supervise;
 mod tail;
 
-pub use host::{Host, Opening};
+pub use host::{Host, Opening, RecordedEnv};
 pub use interrupt::Interrupt;
+pub use leftovers::guard;
 pub use supervise::{
     Ended, ExecuteError, Executed, Execution, Exit, GRACE, Observer, Results, execute,
 };

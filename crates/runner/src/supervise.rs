@@ -1,13 +1,14 @@
 //! Executing one run: everything that happens in one order, in one record.
 
 use crate::interrupt::{Interrupt, SIGINT, SIGQUIT, SIGTERM};
+use crate::leftovers::{self, Leftover};
 use crate::reporting::Reporting;
 use crate::reports::MetricPattern;
 use indexmap::IndexMap;
 use paceline_diagnose::Tally;
-use paceline_engine::{Engine, Job, Launch, Message, RunClock, StartError, Usage};
+use paceline_engine::{Engine, Job, Launch, Leftovers, Message, RunClock, StartError, Usage};
 use paceline_model::{
-    Event, ExitStatus, Lifecycle, Micros, NodeName, Outcome, RunNotice, Sample, Stream, WorkerId,
+    EndAsked, Event, ExitStatus, Lifecycle, Micros, NodeName, Outcome, RunNotice, Sample, Stream, WorkerId,
 };
 use paceline_records::{End, Manifest, Overhead, RunWriter, WriteRecordError};
 use std::path::PathBuf;
@@ -15,12 +16,18 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::time::Duration;
 
+/// How many processes that were left behind are named.
+const NAMED: usize = 8;
+
 /// How many messages may wait for the record: at 64 KiB each, 4 MiB.
 const QUEUE: usize = 64;
 /// How often the file of reports and the time limit are looked at.
 const GLANCE: Duration = Duration::from_millis(50);
 /// How long commands that were asked to end may take to close their files.
 pub const GRACE: Duration = Duration::from_secs(5);
+/// How long commands may take to close their files after a SIGTERM or SIGHUP to
+/// Paceline; whoever sends one waits 10 to 30 s before SIGKILL.
+pub(crate) const STOP_GRACE: Duration = Duration::from_secs(8);
 
 /// What to execute, and how to listen to it.
 pub struct Execution {
@@ -152,6 +159,15 @@ pub fn execute(
         .iter()
         .map(|command| command.worker)
         .collect();
+    // By this, what the commands leave behind is found, cgroup or not.
+    let mark = launch.commands.iter().find_map(|command| {
+        let mark = command
+            .env
+            .iter()
+            .rfind(|(name, _)| name == leftovers::MARK);
+        mark.map(|(_, dir)| dir.clone())
+    });
+    let ends_leftovers = launch.leftovers == Leftovers::End;
     let reporting = Reporting::new(&reports, patterns).map_err(|source| ExecuteError::Reports {
         path: reports,
         source,
@@ -165,6 +181,7 @@ pub fn execute(
         started: Vec::new(),
         exits: Vec::new(),
         suspensions: 0,
+        left: Vec::new(),
     };
     let (sender, messages) = sync_channel(QUEUE);
     for &worker in &workers {
@@ -188,9 +205,22 @@ pub fn execute(
     let mut limit = TimeLimit {
         timeout,
         asked: None,
+        stopping: None,
     };
-    match listen(&mut recording, &messages, clock, &job, &mut limit) {
+    match listen(
+        &mut recording,
+        &messages,
+        clock,
+        &job,
+        &mut limit,
+        interrupt,
+    ) {
         Ok(ending) => {
+            recording.left = mark.map_or_else(Vec::new, |mark| leftovers::of(&mark));
+            for left in recording.left.iter().filter(|_| ends_leftovers) {
+                // What cannot be ended is told all the same.
+                let _ = paceline_engine::host::end_process(left.number);
+            }
             let cancelled = interrupt.is_wanted();
             recording.close(&clock, limit.asked.is_some(), cancelled, &ending)
         }
@@ -210,6 +240,7 @@ fn listen(
     clock: RunClock,
     job: &Arc<dyn Job>,
     limit: &mut TimeLimit,
+    interrupt: &Interrupt,
 ) -> Result<paceline_engine::Ending, ExecuteError> {
     loop {
         match messages.recv_timeout(GLANCE) {
@@ -220,27 +251,48 @@ fn listen(
                 unreachable!("an engine's last message is that the run has ended")
             }
         }
-        limit.enforce(clock.now(), job.as_ref());
+        if let Some(asked) = limit.enforce(clock.now(), job.as_ref(), interrupt) {
+            recording.events(&[Event::of_asking(clock.now(), asked)])?;
+        }
     }
 }
 
-/// Ends commands that take too long: politely, then at once.
+/// Ends commands that take too long, or that the user wants to end: politely,
+/// then at once.
 struct TimeLimit {
     timeout: Option<Duration>,
     asked: Option<Micros>,
+    /// When the wish to stop was first seen.
+    stopping: Option<Micros>,
 }
 
 impl TimeLimit {
-    fn enforce(&mut self, now: Micros, job: &dyn Job) {
-        let Some(timeout) = self.timeout else { return };
-        match self.asked {
-            None if Duration::from(now) >= timeout => {
-                job.signal(SIGTERM);
-                self.asked = Some(now);
-            }
-            Some(asked) if Duration::from(now.since(asked)) >= GRACE => job.kill(),
-            _ => {}
+    /// Says why the commands were just asked to end, if they were.
+    fn enforce(
+        &mut self,
+        now: Micros,
+        job: &dyn Job,
+        interrupt: &Interrupt,
+    ) -> Option<EndAsked> {
+        let over = |since: Option<Micros>, grace| {
+            since.is_some_and(|since| Duration::from(now.since(since)) >= grace)
+        };
+        // A person who pressed Ctrl-C can press it again; whoever sent SIGTERM
+        // has gone, and sends SIGKILL to us next.
+        if over(self.asked, GRACE) || (over(self.stopping, STOP_GRACE) && interrupt.is_final()) {
+            job.kill();
         }
+        if self.stopping.is_none() && interrupt.is_wanted() {
+            self.stopping = Some(now);
+            return Some(EndAsked::User);
+        }
+        let timeout = self.timeout?;
+        if self.asked.is_none() && Duration::from(now) >= timeout {
+            job.signal(SIGTERM);
+            self.asked = Some(now);
+            return Some(EndAsked::TimeLimit);
+        }
+        None
     }
 }
 
@@ -253,6 +305,8 @@ struct Recording<'a> {
     started: Vec<(WorkerId, Micros)>,
     exits: Vec<Exit>,
     suspensions: u32,
+    /// Processes that outlived the commands.
+    left: Vec<Leftover>,
 }
 
 impl Recording<'_> {
@@ -311,6 +365,9 @@ impl Recording<'_> {
                     status,
                     usage,
                 });
+                // All that it reported comes before its exit: a record that has the
+                // exit has everything.
+                self.glance(at)?;
                 self.lifecycle(at, worker, Lifecycle::Exited(status))
             }
             Message::Ended(_) => unreachable!("the caller takes the end itself"),
@@ -403,9 +460,18 @@ impl Recording<'_> {
 
     fn notices(&self, ending: &paceline_engine::Ending) -> Vec<RunNotice> {
         let mut notices = self.reporting.notices();
-        if ending.leftovers > 0 {
+        if ending.memory_kills > 0 {
+            notices.push(RunNotice::OutOfMemory {
+                limit_bytes: self.writer.start().limits.memory_bytes,
+            });
+        }
+        let left = u32::try_from(self.left.len()).unwrap_or(u32::MAX);
+        let left = left.max(ending.leftovers);
+        if left > 0 {
+            let named = self.left.iter().take(NAMED);
             notices.push(RunNotice::LeftoverProcesses {
-                count: ending.leftovers,
+                count: left,
+                named: named.map(|it| format!("{} {}", it.number, it.name)).collect(),
             });
         }
         if self.suspensions > 0 {

@@ -19,6 +19,7 @@ const SIGTERM: i32 = 15;
 const WORKER: WorkerId = WorkerId(0);
 const SAMPLED: Ending = Ending {
     leftovers: 0,
+    memory_kills: 0,
     probe: Some(Cost {
         cpu_s: 0.01,
         samples: 1,
@@ -256,6 +257,7 @@ fn leftovers_suspensions_and_a_blind_probe_are_told_in_the_record() {
     ];
     let ending = Ending {
         leftovers: 2,
+        memory_kills: 0,
         probe: None,
     };
     let engine = FakeEngine::new(steps, ending);

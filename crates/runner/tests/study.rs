@@ -46,6 +46,7 @@ fn settings(base: &Path) -> Settings {
             },
             environment: Default::default(),
             git: None,
+            recorded: Default::default(),
         },
         interval: Interval::new(Duration::from_secs(1)).expect("long enough"),
         parallel: 1,

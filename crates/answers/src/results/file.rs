@@ -17,6 +17,9 @@ const DONE: &str = "done";
 /// The most bytes of a table: it is held in memory, about four times over.
 const MAX_BYTES: u64 = 2 << 30;
 
+/// The most columns of a table.
+const MAX_COLUMNS: usize = 10_000;
+
 /// A table with what a reader must know of its file.
 #[derive(Debug)]
 pub struct TableFile {
@@ -63,6 +66,14 @@ pub enum ReadTableError {
         path: PathBuf,
         /// How many rows it has.
         rows: usize,
+    },
+    /// More columns than anybody can name.
+    #[error("`{}` has {columns} columns; the limit is {MAX_COLUMNS}", .path.display())]
+    TooManyColumns {
+        /// The file.
+        path: PathBuf,
+        /// How many it has.
+        columns: usize,
     },
     /// A name stands over two columns.
     #[error("line 1: column `{0}` appears twice")]
@@ -124,6 +135,12 @@ impl TableFile {
             .collect();
         if named.is_empty() {
             return Err(ReadTableError::Empty(path));
+        }
+        if named.len() > MAX_COLUMNS {
+            return Err(ReadTableError::TooManyColumns {
+                path,
+                columns: named.len(),
+            });
         }
         let names: Vec<&str> = named.iter().map(|&i| rows.names[i].as_str()).collect();
         if let Some(name) = repeated(&names) {

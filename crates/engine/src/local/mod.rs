@@ -7,6 +7,7 @@ mod placement;
 mod pump;
 mod spawn;
 mod terminal;
+pub mod warden;
 mod watch;
 
 pub use ask::{answer_of, end_process, output_of, usable_cpus};

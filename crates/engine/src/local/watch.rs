@@ -283,10 +283,12 @@ impl Conductor {
             }
         }
         let leftovers = self.settle_leftovers();
+        let memory_kills = self.gang.group().as_ref().map_or(0, RunGroup::memory_kills);
         drop(self.lent.take());
         *self.gang.group() = None;
         let _ = self.messages.send(Message::Ended(Ending {
             leftovers,
+            memory_kills,
             probe: cost,
         }));
     }

@@ -276,6 +276,31 @@ impl RunGroup {
         Ok(text.lines().filter_map(|line| line.parse().ok()).collect())
     }
 
+    /// How many of the group's processes the kernel has ended for want of memory;
+    /// zero where it does not tell.
+    #[must_use]
+    pub fn memory_kills(&self) -> u64 {
+        let events = self
+            .paths
+            .unified
+            .as_ref()
+            .map(|it| it.join("memory.events"));
+        let control = self
+            .paths
+            .memory
+            .as_ref()
+            .map(|it| it.join("memory.oom_control"));
+        events
+            .into_iter()
+            .chain(control)
+            .filter_map(|path| fs::read_to_string(path).ok())
+            .find_map(|text| {
+                let mut lines = text.lines();
+                lines.find_map(|line| line.strip_prefix("oom_kill ")?.trim().parse().ok())
+            })
+            .unwrap_or(0)
+    }
+
     /// Ends every process of the group at once with `SIGKILL`, those it forks
     /// meanwhile included.
     ///

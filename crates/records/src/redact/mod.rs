@@ -54,7 +54,9 @@ pub fn argv(arguments: &[String]) -> Vec<String> {
     let mut option: Option<&str> = None;
     arguments
         .iter()
-        .map(|argument| {
+        .enumerate()
+        .map(|(index, argument)| {
+            let before = index.checked_sub(1).map(|last| arguments[last].as_str());
             if let Some(hidden) = program.next(argument) {
                 option = None;
                 return hidden;
@@ -69,7 +71,10 @@ pub fn argv(arguments: &[String]) -> Vec<String> {
             }
             let is_secret = argument.starts_with('-') && secrecy(argument) != Secrecy::No;
             option = is_secret.then_some(argument);
-            value(argument)
+            match before.is_some_and(|before| shapes::is_announced(before, argument)) {
+                true => REDACTED.to_owned(),
+                false => value(argument),
+            }
         })
         .collect()
 }

@@ -256,7 +256,12 @@ fn given<'a>(word: Word<'a>) -> Option<(String, &'a str)> {
     // that is passed on is no secret.
     let is_next_option = value.starts_with('-') && !separator.contains(['=', ':']);
     let is_reference = value.starts_with('$') || value.starts_with("[redacted]");
-    if value.is_empty() || is_next_option || is_reference || !hides(secrecy, value) {
+    // `Token: a love story` is prose, `token: 4f1c…` is not.
+    let is_prose = secrecy == Secrecy::UnlessPlain
+        && separator.ends_with(": ")
+        && value.len() < 8
+        && value.bytes().all(|byte| byte.is_ascii_alphabetic());
+    if value.is_empty() || is_prose || is_next_option || is_reference || !hides(secrecy, value) {
         return None;
     }
     Some((format!("{}{separator}{REDACTED}", word.text), left))
@@ -266,15 +271,18 @@ fn quote_of(separator: &str) -> Option<char> {
     separator.chars().next_back().filter(|c| "\"'".contains(*c))
 }
 
+/// Whether a word is random enough to be the secret that the word before it
+/// announces.
+pub(super) fn is_announced(before: &str, word: &str) -> bool {
+    let before = before.trim_start_matches('-').to_ascii_uppercase();
+    KEY_WORDS.contains(&before.as_str()) && is_random(word)
+}
+
 /// Replaces every run of token characters that has a token's form, or is random
 /// enough behind a word that announces one.
 fn tokens(text: &str, before: [&str; 2]) -> String {
     let is_token_char = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
-    let announced = before.iter().any(|word| {
-        let word = word.trim_start_matches('-').to_ascii_uppercase();
-        KEY_WORDS.contains(&word.as_str())
-    });
-    if announced && is_random(text) {
+    if before.iter().any(|before| is_announced(before, text)) {
         return REDACTED.to_owned();
     }
     let mut out = String::with_capacity(text.len());

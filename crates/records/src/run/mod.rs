@@ -1,8 +1,11 @@
 //! Reading a record, whatever state it is in.
 
+mod ended;
 mod samples;
 
 pub use samples::Samples;
+
+use ended::Ending;
 
 use crate::close::{close, cut_notice, nodes_in_live};
 use crate::disk::WriteRecordError;
@@ -16,7 +19,7 @@ use crate::table::{EventRows, IterationRows, TableReader};
 use crate::wal::{Codec, EventCodec, SampleCodec, WalError, WalReader};
 use indexmap::IndexMap;
 use paceline_files::sealed::{self, Seal};
-use paceline_model::{Event, Iteration, Micros, NodeName, Outcome, Sample, WorkerId};
+use paceline_model::{Event, Iteration, Micros, NodeName, Outcome, RunNotice, Sample, WorkerId};
 use serde::de::DeserializeOwned;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -262,12 +265,21 @@ impl Run {
         }))
     }
 
-    /// Closes the record of an interrupted run, with that outcome, so that it
-    /// is like any other. A finished record is left as it is.
+    /// Closes the record of a run whose writer died, so that it is like any other:
+    /// as its log says if the run had ended, else as interrupted. A finished
+    /// record is left as it is.
     ///
     /// # Errors
     /// If the run still lives, or the record can be neither read nor written.
     pub fn seal(dir: &Path) -> Result<Self, SealRunError> {
+        Self::seal_with(dir, IndexMap::new())
+    }
+
+    /// As [`Run::seal`], with the results of a run that had ended.
+    ///
+    /// # Errors
+    /// If the run still lives, or the record can be neither read nor written.
+    pub fn seal_with(dir: &Path, responses: IndexMap<String, f64>) -> Result<Self, SealRunError> {
         let run = Self::open(dir)?;
         match run.state {
             State::Finished => return Ok(run),
@@ -292,8 +304,20 @@ impl Run {
         if let Some(run) = Self::open_finished(dir)? {
             return Ok(run);
         }
-        close(dir, run.manifest, |last| {
-            End::new(Outcome::Interrupted, last)
+        let known = run.manifest.end.clone();
+        close(dir, run.manifest, |last| match known {
+            Some(mut end) if end.outcome != Outcome::Interrupted => {
+                // What was cut off is said once more when the logs are converted.
+                let cut_log = RunNotice::CutLog {
+                    file: String::new(),
+                    bytes: 0,
+                    offset: 0,
+                };
+                end.notices.retain(|notice| notice.name != cut_log.name());
+                end.responses = responses;
+                end
+            }
+            _ => End::new(Outcome::Interrupted, last),
         })?;
         drop(held);
         Ok(Self::open(dir)?)
@@ -527,14 +551,24 @@ fn interrupted_end(dir: &Path) -> Result<End, OpenRunError> {
         let path = layout::samples_wal(dir, &node);
         extend_end::<SampleCodec>(&path, &mut end, |sample| sample.at)?;
     }
-    extend_end::<EventCodec>(&layout::events_wal(dir), &mut end, |event| event.at)?;
+    let mut ending = Ending::default();
+    extend_end::<EventCodec>(&layout::events_wal(dir), &mut end, |event| {
+        ending.take(event);
+        event.at
+    })?;
+    // What stands in the log has happened, whether the record was closed or not.
+    if let Some((outcome, duration)) = ending.end() {
+        end.outcome = outcome;
+        end.duration = duration;
+        end.notices.push(RunNotice::ClosedFromLog.into());
+    }
     Ok(end)
 }
 
 fn extend_end<C: Codec>(
     path: &Path,
     end: &mut End,
-    at: impl Fn(&C::Item) -> Micros,
+    mut at: impl FnMut(&C::Item) -> Micros,
 ) -> Result<(), ReadTableError> {
     let failed = |error| ReadTableError::from_wal(path, error);
     let mut log = match WalReader::<C>::open(path) {

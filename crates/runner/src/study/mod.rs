@@ -8,7 +8,6 @@
 
 mod attempt;
 mod grow;
-mod leftovers;
 mod opening;
 mod plan;
 mod progress;
@@ -16,7 +15,7 @@ mod session;
 mod table;
 
 pub use attempt::Copies;
-pub use opening::OpenStudyError;
+pub use opening::{BegunError, OpenStudyError};
 pub use plan::{PlanStudyError, plan};
 pub use progress::{Counts, Progress, RunState};
 pub use session::{Outlook, RunStudyError, Session, Settings, Watcher};

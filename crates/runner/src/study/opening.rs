@@ -2,10 +2,10 @@
 //! session before.
 
 use super::attempt::adopt;
-use super::leftovers;
 use super::plan::{PlanStudyError, plan};
 use super::progress::{Progress, RunState};
 use super::session::{Session, Settings, Shared};
+use crate::leftovers;
 use paceline_model::{Level, RunId};
 use paceline_records::journal::{Journal, OpenJournalError};
 use paceline_records::study::{Entry, Plan, ReadPlanError, RunResult, StudyDir};
@@ -185,11 +185,14 @@ impl Session {
             Err(OpenRunError::Absent { .. } | OpenRunError::NotARun { .. }) => return Ok(None),
             Err(error) => return Err(error.into()),
         };
+        // A command that had exited is done, though nobody was left to close its
+        // record.
+        let result = adopt(&self.study, &self.settings, levels, &run)?;
         if run.state() != State::Finished {
-            Run::seal(dir)?;
-            return Ok(None);
+            let responses = result.as_ref().map(|result| result.responses.clone());
+            Run::seal_with(dir, responses.unwrap_or_default())?;
         }
-        Ok(adopt(&self.study, &self.settings, levels, &run)?)
+        Ok(result)
     }
 }
 
@@ -216,7 +219,12 @@ fn make_or_find(
         entries.any(|entry| entry.is_ok_and(|entry| !is_ours(&entry.file_name())))
     });
     if strange {
-        return Err(OpenStudyError::NotAStudy(dir.path().to_owned()));
+        // Another process may have begun the study since the first look: then
+        // its plan says whose it is, and its journal that it is in use.
+        return match Plan::read(&dir.plan()) {
+            Ok(plan) if plan.fingerprint == study.fingerprint().as_str() => Ok(plan),
+            _ => Err(OpenStudyError::NotAStudy(dir.path().to_owned())),
+        };
     }
     let plan = planned(study)?;
     write_file(&dir.study(), study.to_toml().as_bytes())?;

@@ -97,12 +97,19 @@ impl Front {
         }
     }
 
-    /// Gives the terminal back.
-    pub(super) fn close(self) {
+    /// Gives the terminal back; says why the command's output could not be passed
+    /// on, if it could not. A reader that has gone away (`| head`) is no failure.
+    pub(super) fn close(self) -> Option<std::io::Error> {
         match self {
-            Self::Plain(screen, _) => screen.close(),
+            Self::Plain(screen, _) => {
+                screen.close();
+                screen.failure()
+            }
             #[cfg(feature = "tui")]
-            Self::Full(view) => drop(view),
+            Self::Full(view) => {
+                drop(view);
+                None
+            }
         }
     }
 }

@@ -5,13 +5,14 @@ mod status;
 
 use crate::args::Format;
 use crate::commands::show;
+use crate::context::{self, RecordedEnvArgs};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output;
 use crate::quantity::{self, Cpus};
 use crate::records::RUNS;
 use crate::screen::Screen;
-use crate::{context, signals};
+use crate::{signals, warden};
 use front::{Front, Title};
 use paceline_engine::{Command, Launch, Leftovers, LocalEngine, RunClock, StartError};
 use paceline_model::{Outcome, RunId, WorkerId};
@@ -51,6 +52,8 @@ pub(crate) struct RecordArgs {
     /// Set a variable of the command's environment; may be repeated
     #[arg(long, value_name = "NAME=VALUE", value_parser = quantity::variable)]
     env: Vec<(String, String)>,
+    #[command(flatten)]
+    recorded: RecordedEnvArgs,
     /// How many cpus the command may use (2), or exactly which (0-1 or 0,2)
     #[arg(long, value_parser = quantity::cpus)]
     pub(crate) cpus: Option<Cpus>,
@@ -88,6 +91,8 @@ pub(crate) struct Finished {
     pub(crate) dir: PathBuf,
     /// How it ended.
     pub(crate) outcome: Option<Outcome>,
+    /// Why its output could not be passed on, if it could not.
+    unwritten: Option<std::io::Error>,
 }
 
 pub(crate) fn run(args: Args) -> Result<Exit, Failure> {
@@ -105,6 +110,13 @@ pub(crate) fn run(args: Args) -> Result<Exit, Failure> {
         Box::new(Status::new(screen, cpus))
     })?;
     conclude(&args.record, &finished.dir)?;
+    if let Some(error) = finished.unwritten {
+        let error = anyhow::Error::new(error).context("cannot pass on the command's output");
+        return Err(Failure::world(error).hint(
+            "the command's stream was closed then, as a shell would; what it printed before is in \
+             the record",
+        ));
+    }
     Ok(exit(finished.outcome.as_ref()))
 }
 
@@ -117,7 +129,8 @@ pub(crate) fn profile(
 ) -> Result<Finished, Failure> {
     let interval = Interval::new(args.interval).map_err(Failure::user)?;
     let roots = Roots::default();
-    let host = context::host(&roots);
+    let mut host = context::host(&roots);
+    host.recorded = args.recorded.to_rule();
     let machine = host.machine.clone();
     let cpus = args.cpus.as_ref().map(context::choose).transpose()?;
     check_program(args, &profiled.command)?;
@@ -193,6 +206,7 @@ pub(crate) fn profile(
         reports,
         timeout: args.timeout,
     };
+    let warden = warden::watch(&dir);
     let engine = LocalEngine::new(machine.node, roots, true);
     // The clock began before the record was made; the command's own start is
     // told by the engine.
@@ -204,11 +218,15 @@ pub(crate) fn profile(
         &interrupt,
         front.observer(),
     );
-    front.close();
+    if let Some(warden) = warden {
+        warden.dismiss();
+    }
+    let unwritten = front.close();
     let executed = executed.map_err(|error| cannot_execute(error, &dir))?;
     Ok(Finished {
         dir,
         outcome: executed.manifest.end.map(|end| end.outcome),
+        unwritten,
     })
 }
 
@@ -324,7 +342,14 @@ fn cannot_start(error: StartError) -> Failure {
 
 fn cannot_execute(error: ExecuteError, dir: &Path) -> Failure {
     match error {
-        ExecuteError::Start(error) => cannot_start(error),
+        ExecuteError::Start(error) => {
+            let failure = cannot_start(error);
+            // A typing error leaves no record.
+            if failure.is_the_users() {
+                let _ = paceline_files::remove_directory(dir);
+            }
+            failure
+        }
         ExecuteError::Record(_) | ExecuteError::Reports { .. } => Failure::world(error).hint(format!(
             "the command was ended, because it could not be recorded; what was recorded is in {}",
             dir.display()

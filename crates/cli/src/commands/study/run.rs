@@ -13,9 +13,11 @@ use paceline_engine::LocalEngine;
 use paceline_engine::host::usable_cpus;
 use paceline_model::{Level, RunId};
 use paceline_probe::{Interval, Roots};
+use paceline_records::SealRunError;
+use paceline_records::journal::OpenJournalError;
 use paceline_records::study::{PlannedRun, RunResult, StudyDir};
 use paceline_runner::study::{
-    Counts, OpenStudyError, Outlook, RunStudyError, Session, Settings, Watcher, plan,
+    BegunError, Counts, OpenStudyError, Outlook, RunStudyError, Session, Settings, Watcher, plan,
 };
 use paceline_runner::{Interrupt, Observer};
 use paceline_study::Study;
@@ -69,6 +71,8 @@ struct Common {
     /// The time between two samples, at least 100ms
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = quantity::duration)]
     interval: Duration,
+    #[command(flatten)]
+    recorded: context::RecordedEnvArgs,
     /// Show no progress
     #[arg(long, short)]
     quiet: bool,
@@ -106,6 +110,7 @@ fn prepare(args: &Common) -> Result<Prepared, Failure> {
     let study = study_file::load(&file, &args.overrides)?;
     let dir = place::directory(&named, args.out.as_deref())?;
     let mut settings = settings(&file, args.interval)?;
+    settings.host.recorded = args.recorded.to_rule();
     settings.fail_fast = args.fail_fast;
     settings.parallel = usize::from(args.parallel);
     let cpus = settings.cpus.cores().len();
@@ -206,12 +211,16 @@ fn execute(args: &Common, prepared: Prepared, retry: Option<&[RunId]>) -> Result
         parallel,
         counts,
     );
+    let warden = crate::warden::watch(dir.path());
     let engine = LocalEngine::new(node, Roots::default(), parallel == 1);
     let outlook = if args.quiet {
         session.run(&engine, &interrupt, &Silent)
     } else {
         session.run(&engine, &interrupt, &shown)
     };
+    if let Some(warden) = warden {
+        warden.dismiss();
+    }
     screen.close();
     let outlook = outlook.map_err(|error| cannot_run(error, &dir))?;
     let progress = session.progress();
@@ -263,6 +272,12 @@ pub(in crate::commands) fn tell_recovered(session: &Session) {
     );
     add(found.interrupted, "interrupted runs will be run again");
     add(found.ended_processes, "processes left behind were ended");
+    if found.cut_bytes > 0 {
+        output::tell(&format!(
+            "notice: the last {} bytes of the journal are an incomplete entry and were left out",
+            found.cut_bytes
+        ));
+    }
     if !parts.is_empty() {
         output::tell(&format!("resuming: {}", parts.join(", ")));
     }
@@ -279,10 +294,17 @@ pub(in crate::commands) fn cannot_open(error: OpenStudyError) -> Failure {
             Failure::user(error).hint("name an empty or new directory with --out")
         }
         OpenStudyError::Plan(error) => error.into(),
+        // A disk that is full when a study is resumed is the world's fault; the
+        // records are as good as before.
+        OpenStudyError::Write(_)
+        | OpenStudyError::Journal(OpenJournalError::Write(_))
+        | OpenStudyError::Begun {
+            source: BegunError::Seal(SealRunError::Write(_)),
+            ..
+        } => Failure::world(error).hint("make room; the same command goes on"),
         OpenStudyError::ReadPlan(_) | OpenStudyError::Journal(_) | OpenStudyError::Begun { .. } => {
             Failure::record(error)
         }
-        OpenStudyError::Write(_) => Failure::world(error),
     }
 }
 

@@ -156,7 +156,7 @@ fn many_images_of_every_loss_of_power() {
     let story = tell(dir.path());
     let mut images = 0;
     for count in 0..=story.ops.len() {
-        for seed in 0..200 {
+        for seed in 0..40 {
             images += 1;
             check(
                 &story,

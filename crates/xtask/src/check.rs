@@ -33,6 +33,13 @@ pub(crate) fn check() -> Result<()> {
     shell::run_with(rustdoc)
 }
 
+/// Inputs that are nearly right, as many as fit the time: NAME, seconds, first case.
+pub(crate) fn fuzz(words: &[String]) -> Result<()> {
+    let mut args = vec!["run", "--locked", "--release", "-p", "paceline-fuzz", "--"];
+    args.extend(words.iter().map(String::as_str));
+    shell::run("cargo", &args)
+}
+
 /// All tests but doctests, by nextest where it is installed.
 pub(crate) fn test(extra: &[String]) -> Result<()> {
     // Integration tests run the real binary: one build serves them all.

@@ -25,6 +25,7 @@ usage: cargo xtask COMMAND
   test [ARGS]    the tests alone; ARGS go to the test runner
   tidy           the rules no compiler checks: the crate map, file sizes, unused dependencies
   deny           advisories, licences, duplicates and sources of the dependencies
+  fuzz NAME      inputs that are nearly right, for hours: [SECONDS] [FIRST CASE]
   bench [NAME]   side-by-side benchmarks; without a name, lists them";
 
 fn main() -> ExitCode {
@@ -45,6 +46,7 @@ fn run(words: &[String]) -> Result<()> {
         Some((command, rest)) if command == "test" => check::test(rest),
         Some((command, [])) if command == "tidy" => tidy::tidy(),
         Some((command, [])) if command == "deny" => deny::deny(),
+        Some((command, rest)) if command == "fuzz" => check::fuzz(rest),
         Some((command, rest)) if command == "bench" => bench::bench(rest),
         _ => bail!("unknown command\n\n{USAGE}"),
     }

@@ -26,6 +26,11 @@ pub struct StudyState {
     pub progress: Progress,
     /// Whether a process is executing it now.
     pub live: bool,
+    /// Bytes of an incomplete last entry of the journal, which were left out.
+    pub cut_bytes: u64,
+    /// Attempts that ended and of which the journal does not say how: its last
+    /// lines are missing. Empty while a process writes to it.
+    pub unnoted: Vec<String>,
 }
 
 /// Why a study cannot be looked at.
@@ -40,6 +45,16 @@ pub enum OpenStudyError {
     /// Its journal cannot be read.
     #[error(transparent)]
     Journal(#[from] ReadJournalError),
+    /// Its journal lacks the ends of runs that are recorded.
+    #[error("{} does not say how {first} ended, nor {} others", journal.display(), count - 1)]
+    Unnoted {
+        /// The journal.
+        journal: PathBuf,
+        /// How many attempts.
+        count: usize,
+        /// One of them.
+        first: String,
+    },
     /// Its study file cannot be read or no longer means anything.
     #[error(transparent)]
     File(#[from] LoadStudyError),
@@ -51,6 +66,7 @@ impl Explained for OpenStudyError {
             Self::Absent(_) => Fault::User,
             Self::Plan(error) => error.fault(),
             Self::Journal(error) => error.fault(),
+            Self::Unnoted { .. } => Fault::Record,
             Self::File(error) => error.fault(),
         }
     }
@@ -62,6 +78,9 @@ impl Explained for OpenStudyError {
             ),
             Self::Plan(error) => error.hint(),
             Self::Journal(error) => error.hint(),
+            Self::Unnoted { .. } => {
+                Some("`paceline study run` notes them down from their records".to_owned())
+            }
             Self::File(error) => error.hint(),
         }
     }
@@ -83,11 +102,18 @@ impl StudyState {
         // How often a failed run may be tried again is the policy's; for a viewer, a
         // run that failed last has failed.
         let progress = Progress::replay(&plan, 0, &journal.entries);
+        let (cut_bytes, unnoted) = match live {
+            // The last line may be on its way.
+            true => (0, Vec::new()),
+            false => (journal.cut_bytes, dir.unnoted(&plan, &journal.entries)),
+        };
         Ok(Self {
             dir,
             plan,
             progress,
             live,
+            cut_bytes,
+            unnoted,
         })
     }
 
@@ -134,6 +160,13 @@ impl StudyResults {
     /// If there is none or it cannot be read.
     pub fn open(dir: &Path) -> Result<Self, OpenStudyError> {
         let state = StudyState::read(dir)?;
+        if let Some(first) = state.unnoted.first() {
+            return Err(OpenStudyError::Unnoted {
+                journal: state.dir.journal(),
+                count: state.unnoted.len(),
+                first: first.clone(),
+            });
+        }
         // What was run is read whatever could be run here and now.
         let study = study_file::load(dir, &[], &Capabilities::ALL)?;
         let rows = table(&state.plan, &state.progress);

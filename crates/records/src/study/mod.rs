@@ -17,6 +17,7 @@ pub use entry::{Entry, Noise, Result as RunResult};
 pub use plan::{Plan, PlannedRun, PlannedTrial, ReadPlanError};
 pub use table::{Cell, ColumnKind, StudyTable};
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 /// Where the files of a study are.
@@ -64,6 +65,39 @@ impl StudyDir {
     #[must_use]
     pub fn attempt(&self, run: &paceline_model::RunId, attempt: u32) -> PathBuf {
         self.runs().join(format!("{run}.{attempt}"))
+    }
+
+    /// Attempts whose records are finished and of whose end the journal says
+    /// nothing: its last lines are missing, or a session was killed before it
+    /// could write them. The next session notes them down.
+    #[must_use]
+    pub fn unnoted(&self, plan: &Plan, entries: &[Entry]) -> Vec<String> {
+        let ended: HashSet<String> = entries
+            .iter()
+            .filter_map(|entry| match entry {
+                Entry::Ended { run, attempt, .. } | Entry::Abandoned { run, attempt } => {
+                    Some(format!("{run}.{attempt}"))
+                }
+                Entry::Leased { .. } | Entry::Retried { .. } => None,
+            })
+            .collect();
+        let planned: HashSet<&str> = plan.runs.iter().map(|run| run.id.as_str()).collect();
+        let Ok(records) = std::fs::read_dir(self.runs()) else {
+            return Vec::new();
+        };
+        let mut unnoted: Vec<String> = records
+            .flatten()
+            .filter_map(|record| {
+                let name = record.file_name().into_string().ok()?;
+                let (run, _) = name.rsplit_once('.')?;
+                let is_missing = planned.contains(run)
+                    && !ended.contains(&name)
+                    && record.path().join(crate::layout::MANIFEST).exists();
+                is_missing.then_some(name)
+            })
+            .collect();
+        unnoted.sort();
+        unnoted
     }
 
     /// The table without its ending.

@@ -1,6 +1,7 @@
 //! Where a study is on disk.
 
 use crate::failure::Failure;
+use crate::output;
 use paceline_answers::results::StudyState;
 use paceline_records::study::StudyDir;
 use std::path::{Path, PathBuf};
@@ -25,5 +26,25 @@ pub(super) fn look(name: &Path, out: Option<&Path>) -> Result<StudyState, Failur
         (None, true) => StudyDir::new(name),
         _ => directory(name, out)?,
     };
-    Ok(StudyState::read(dir.path())?)
+    let state = StudyState::read(dir.path())?;
+    let path = state.dir.journal();
+    if state.cut_bytes > 0 {
+        output::tell(&format!(
+            "notice: the last {} bytes of {} are an incomplete entry and were left out",
+            state.cut_bytes,
+            path.display()
+        ));
+    }
+    if let [first, rest @ ..] = state.unnoted.as_slice() {
+        let more = match rest.len() {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        output::tell(&format!(
+            "notice: {first}{more} ended, and {} does not say how; `paceline study run` notes it \
+             down",
+            path.display()
+        ));
+    }
+    Ok(state)
 }

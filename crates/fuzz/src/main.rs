@@ -1,0 +1,65 @@
+//! `cargo xtask fuzz NAME [SECONDS] [FIRST]`: cases of one target, as many as fit.
+
+#![expect(
+    clippy::print_stdout,
+    reason = "a developer's command prints its results"
+)]
+
+use paceline_fuzz::{TARGETS, Target, corpus};
+use std::panic::catch_unwind;
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+fn main() -> ExitCode {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let number = |at: usize| words.get(at).and_then(|word| word.parse::<u64>().ok());
+    let found = words
+        .first()
+        .and_then(|name| TARGETS.iter().find(|target| target.name == name));
+    let Some(target) = found else {
+        println!("usage: cargo xtask fuzz NAME [SECONDS] [FIRST]\n\ntargets:");
+        for target in &TARGETS {
+            println!("  {}", target.name);
+        }
+        return ExitCode::FAILURE;
+    };
+    let time = Duration::from_secs(number(1).unwrap_or(3600));
+    let first = number(2).unwrap_or(0);
+    let mut findings = 0;
+    let mut cases = 0_u64;
+    let begun = now();
+    for case in corpus(target).into_iter().chain(first..) {
+        if begun.elapsed() >= time {
+            break;
+        }
+        cases += 1;
+        if !holds(target, case) {
+            findings += 1;
+            println!("{}: case {case} is a finding", target.name);
+        }
+        if cases % 100_000 == 0 {
+            println!("{}: {cases} cases, {findings} findings", target.name);
+        }
+    }
+    println!(
+        "{}: {cases} cases in {:.0} s, {findings} findings",
+        target.name,
+        begun.elapsed().as_secs_f64()
+    );
+    match findings {
+        0 => ExitCode::SUCCESS,
+        _ => ExitCode::FAILURE,
+    }
+}
+
+fn holds(target: &Target, case: u64) -> bool {
+    let dir = tempfile::tempdir_in(Path::new("/dev/shm")).or_else(|_| tempfile::tempdir());
+    let Ok(dir) = dir else { return false };
+    catch_unwind(|| (target.run)(case, dir.path())).is_ok()
+}
+
+#[expect(clippy::disallowed_methods, reason = "a loop that ends by the clock")]
+fn now() -> Instant {
+    Instant::now()
+}

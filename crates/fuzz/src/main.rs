@@ -38,7 +38,7 @@ fn main() -> ExitCode {
             findings += 1;
             println!("{}: case {case} is a finding", target.name);
         }
-        if cases % 100_000 == 0 {
+        if cases.is_multiple_of(100_000) {
             println!("{}: {cases} cases, {findings} findings", target.name);
         }
     }

@@ -58,7 +58,7 @@ fn check(events: &[Event], expected: Outcome, seconds: u64) {
 fn a_command_that_had_exited_is_done() {
     let start = lifecycle(1, Some(0), "start", "process 7");
     let exit = |text| lifecycle(4, Some(0), "exit", text);
-    check(&[start.clone()], Outcome::Interrupted, 0);
+    check(std::slice::from_ref(&start), Outcome::Interrupted, 0);
     check(&[start.clone(), exit("exit code 0")], Outcome::Exited(0), 3);
     check(&[start.clone(), exit("exit code 3")], Outcome::Exited(3), 3);
     check(&[start.clone(), exit("signal 9")], Outcome::Signalled(9), 3);

@@ -8,7 +8,8 @@ use indexmap::IndexMap;
 use paceline_diagnose::Tally;
 use paceline_engine::{Engine, Job, Launch, Leftovers, Message, RunClock, StartError, Usage};
 use paceline_model::{
-    EndAsked, Event, ExitStatus, Lifecycle, Micros, NodeName, Outcome, RunNotice, Sample, Stream, WorkerId,
+    EndAsked, Event, ExitStatus, Lifecycle, Micros, NodeName, Outcome, RunNotice, Sample, Stream,
+    WorkerId,
 };
 use paceline_records::{End, Manifest, Overhead, RunWriter, WriteRecordError};
 use std::path::PathBuf;
@@ -268,12 +269,7 @@ struct TimeLimit {
 
 impl TimeLimit {
     /// Says why the commands were just asked to end, if they were.
-    fn enforce(
-        &mut self,
-        now: Micros,
-        job: &dyn Job,
-        interrupt: &Interrupt,
-    ) -> Option<EndAsked> {
+    fn enforce(&mut self, now: Micros, job: &dyn Job, interrupt: &Interrupt) -> Option<EndAsked> {
         let over = |since: Option<Micros>, grace| {
             since.is_some_and(|since| Duration::from(now.since(since)) >= grace)
         };
@@ -471,7 +467,9 @@ impl Recording<'_> {
             let named = self.left.iter().take(NAMED);
             notices.push(RunNotice::LeftoverProcesses {
                 count: left,
-                named: named.map(|it| format!("{} {}", it.number, it.name)).collect(),
+                named: named
+                    .map(|it| format!("{} {}", it.number, it.name))
+                    .collect(),
             });
         }
         if self.suspensions > 0 {

@@ -6,7 +6,9 @@ use paceline_engine::RunClock;
 use paceline_model::{Level, RunId};
 use paceline_probe::Interval;
 use paceline_probe::cgroup::CpuSet;
-use paceline_records::{GitState, Limits, LogLimit, Machine, Start, WallTime, redact, reports_file};
+use paceline_records::{
+    GitState, Limits, LogLimit, Machine, Start, WallTime, redact, reports_file,
+};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;

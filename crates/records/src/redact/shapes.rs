@@ -258,7 +258,7 @@ fn given<'a>(word: Word<'a>) -> Option<(String, &'a str)> {
     let is_reference = value.starts_with('$') || value.starts_with("[redacted]");
     // `Token: a love story` is prose, `token: 4f1c…` is not.
     let is_prose = secrecy == Secrecy::UnlessPlain
-        && separator.ends_with(": ")
+        && (separator.ends_with(": ") || (colon && separator == " "))
         && value.len() < 8
         && value.bytes().all(|byte| byte.is_ascii_alphabetic());
     if value.is_empty() || is_prose || is_next_option || is_reference || !hides(secrecy, value) {

@@ -261,7 +261,7 @@ fn what_makes_no_sense_is_refused_before_anything_starts() {
     }
     for (more, words) in [
         ("--kill=server0@1s", "have no servers"),
-        ("--on-worker-loss=continue", "none of all"),
+        ("--on-worker-loss=continue", "fewer workers"),
     ] {
         let both = ["--sync=allreduce", "--spawn=processes", more];
         let ran = train(dir.path(), "r", &both);

@@ -93,7 +93,8 @@
 //!   ranges can differ in version; servers that have the updates ignore the
 //!   repetition, and servers that closed the iteration without them drop them
 //!   as late. With one server a `bsp` run with crashes is bit-identical to one
-//!   without; with several, go on from a checkpoint where that matters.
+//!   without. With several it is if a worker that is welcomed at different
+//!   clocks does not compute, and all servers go back to one version.
 //! - Under `ssp`, `dynamic-ssp` and `async` the parameters are a mixture of
 //!   versions within the bound, at one server as well as across them.
 //! - Servers declare a worker lost each on its own. One that was declared lost

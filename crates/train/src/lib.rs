@@ -165,6 +165,7 @@ mod optimizer;
 mod schedule;
 mod session;
 mod tensors;
+mod train_error;
 
 pub use checkpoint::{Checkpoint, LoadCheckpointError, Progress};
 pub use classic::{
@@ -174,8 +175,8 @@ pub use classic::{
 pub use cluster::{
     Cluster, ClusterOutcome, ClusterSession, Compression, Ended, External, Kill, Launcher, Moment,
     Notice, ParseCompressionError, ParseKillError, ParseSlowdownError, Rendezvous, RunRecord,
-    ServeError, Slowdown, StartMemberError, TrainingIdentity, WorkError, WorkerTotals, serve,
-    serve_at, work,
+    ServeError, Slowdown, StartMemberError, TrainingIdentity, WorkError, WorkerTotals,
+    is_process_stopped, serve, serve_at, work,
 };
 pub use compute::Compute;
 pub use defaults::Defaults;

@@ -22,6 +22,13 @@ pub trait Launcher {
     /// Ends a member at once.
     fn end(&mut self, member: Member);
 
+    /// Whether a member runs and does nothing, because somebody stopped it
+    /// (`SIGSTOP`). Its connections stay open, and nothing else tells.
+    fn is_stopped(&self, member: Member) -> bool {
+        let _ = member;
+        false
+    }
+
     /// Whether somebody else starts the members and looks after them: they
     /// come when they come, and their end is seen by their connections alone.
     fn is_external(&self) -> bool {
@@ -48,6 +55,16 @@ impl Launcher for External {
     fn is_external(&self) -> bool {
         true
     }
+}
+
+/// Whether the process `pid` of this host is stopped.
+pub fn is_process_stopped(pid: u32) -> bool {
+    // The state follows the program's name, which is in parentheses and may
+    // hold any character.
+    std::fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| {
+        let state = stat.rsplit_once(") ").map(|(_, rest)| rest);
+        state.is_some_and(|rest| rest.starts_with('T'))
+    })
 }
 
 /// A member that has ended.

@@ -23,6 +23,8 @@ pub(crate) struct Members<'a> {
     launcher: &'a mut dyn Launcher,
     kills: Vec<Kill>,
     slots: BTreeMap<(Role, u32), Slot>,
+    /// When it was last looked who is stopped.
+    looked: Option<Instant>,
 }
 
 /// A member's place. Its process may change, its number does not.
@@ -32,6 +34,11 @@ struct Slot {
     member: Member,
     is_alive: bool,
     starts: u32,
+    started: Instant,
+    /// Whether it has joined somebody since it was started.
+    has_joined: bool,
+    /// Since when it is seen to be stopped.
+    stopped: Option<Instant>,
 }
 
 impl<'a> Members<'a> {
@@ -41,6 +48,7 @@ impl<'a> Members<'a> {
             launcher,
             kills: kills.to_vec(),
             slots: BTreeMap::new(),
+            looked: None,
         }
     }
 
@@ -50,7 +58,12 @@ impl<'a> Members<'a> {
     }
 
     /// Starts a member in its next incarnation.
-    pub(crate) fn start(&mut self, role: Role, rank: u32) -> Result<Member, TrainError> {
+    pub(crate) fn start(
+        &mut self,
+        role: Role,
+        rank: u32,
+        now: Instant,
+    ) -> Result<Member, TrainError> {
         let starts = self.slots.get(&(role, rank)).map_or(0, |slot| slot.starts);
         let member = Member {
             role,
@@ -62,6 +75,9 @@ impl<'a> Members<'a> {
             member,
             is_alive: true,
             starts: starts + 1,
+            started: now,
+            has_joined: false,
+            stopped: None,
         };
         self.slots.insert((role, rank), slot);
         Ok(member)
@@ -75,6 +91,7 @@ impl<'a> Members<'a> {
         role: Role,
         rank: u32,
         how: &str,
+        now: Instant,
         watch: &mut dyn Watch,
     ) -> Result<Member, TrainError> {
         if let Some(Slot { member, starts, .. }) = self.slots.get(&(role, rank)).copied() {
@@ -90,7 +107,7 @@ impl<'a> Members<'a> {
                 how: how.to_owned(),
             });
         }
-        self.start(role, rank)
+        self.start(role, rank, now)
     }
 
     /// Who has ended since the last call. What is heard of former incarnations
@@ -137,6 +154,64 @@ impl<'a> Members<'a> {
     pub(crate) fn is_alive(&self, role: Role, rank: u32) -> bool {
         let slot = self.slots.get(&(role, rank));
         slot.is_some_and(|slot| slot.is_alive)
+    }
+
+    /// A member has joined somebody.
+    pub(crate) fn has_joined(&mut self, role: Role, rank: u32) {
+        if let Some(slot) = self.slots.get_mut(&(role, rank)) {
+            slot.has_joined = true;
+        }
+    }
+
+    /// Whether a member runs that has been missed since `missed` for longer than
+    /// the first limit, or if it has never joined, has run for longer than the
+    /// second.
+    pub(crate) fn hangs(
+        &self,
+        role: Role,
+        rank: u32,
+        missed: Instant,
+        limits: (Duration, Duration),
+        now: Instant,
+    ) -> bool {
+        let slot = self.slots.get(&(role, rank)).filter(|slot| slot.is_alive);
+        slot.is_some_and(|slot| match slot.has_joined {
+            true => now.saturating_duration_since(missed) >= limits.0,
+            false => now.saturating_duration_since(slot.started) >= limits.1,
+        })
+    }
+
+    /// Kills members that somebody has stopped for longer than `limit`; workers
+    /// only if they `may` be. Their ends are seen like any other.
+    pub(crate) fn kill_stopped(
+        &mut self,
+        limit: Duration,
+        workers_may_be: bool,
+        now: Instant,
+        watch: &mut dyn Watch,
+    ) {
+        if self
+            .looked
+            .is_some_and(|looked| now.saturating_duration_since(looked) < limit / 4)
+        {
+            return;
+        }
+        self.looked = Some(now);
+        for slot in self.slots.values_mut().filter(|slot| slot.is_alive) {
+            let may_be = workers_may_be || slot.member.role != Role::Worker;
+            if !may_be || !self.launcher.is_stopped(slot.member) {
+                slot.stopped = None;
+                continue;
+            }
+            let since = *slot.stopped.get_or_insert(now);
+            let time = now.saturating_duration_since(since);
+            if time >= limit {
+                slot.stopped = None;
+                let member = slot.member;
+                watch.noticed(&Notice::Stopped { member, time });
+                self.launcher.end(member);
+            }
+        }
     }
 
     /// How many of a role run.
@@ -186,6 +261,7 @@ impl<'a> Members<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::clock::now;
     use crate::cluster::launcher::StartMemberError;
     use crate::session::{Evaluation, ProgressReport};
 
@@ -194,6 +270,7 @@ mod tests {
     struct Fake {
         started: Vec<Member>,
         ended: Vec<Ended>,
+        stopped: Option<Member>,
     }
 
     impl Launcher for Fake {
@@ -210,6 +287,47 @@ mod tests {
             let how = "signal 9".to_owned();
             self.ended.push(Ended { member, how });
         }
+
+        fn is_stopped(&self, member: Member) -> bool {
+            self.stopped == Some(member)
+        }
+    }
+
+    #[test]
+    fn a_member_that_is_stopped_for_too_long_is_killed_and_named() {
+        let limit = Duration::from_secs(2);
+        let mut fake = Fake::default();
+        let mut watch = Notices::default();
+        let mut members = Members::new(&mut fake, &[]);
+        let start = now();
+        let stopped = members.start(Role::Worker, 0, start).unwrap();
+        members.start(Role::Worker, 1, start).unwrap();
+        // By a launcher that says so of the first worker from now on.
+        let mut fake = Fake {
+            stopped: Some(stopped),
+            ..Fake::default()
+        };
+        let slots = std::mem::take(&mut members.slots);
+        let mut members = Members::new(&mut fake, &[]);
+        members.slots = slots;
+        members.kill_stopped(limit, false, start, &mut watch);
+        members.kill_stopped(limit, false, start + limit, &mut watch);
+        assert!(members.take_ended().is_empty(), "the user wants it awaited");
+        for seconds in [3, 4] {
+            members.kill_stopped(
+                limit,
+                true,
+                start + Duration::from_secs(seconds),
+                &mut watch,
+            );
+            assert!(members.take_ended().is_empty());
+        }
+        members.kill_stopped(limit, true, start + Duration::from_secs(5), &mut watch);
+        assert_eq!(members.take_ended()[0].member, stopped);
+        assert_eq!(
+            watch.0,
+            ["worker 0 has been stopped for 2.0 s and is killed"]
+        );
     }
 
     #[derive(Default)]
@@ -230,13 +348,13 @@ mod tests {
         let mut fake = Fake::default();
         let mut watch = Notices::default();
         let mut members = Members::new(&mut fake, &[]);
-        let first = members.start(Role::Worker, 1).unwrap();
+        let first = members.start(Role::Worker, 1, now()).unwrap();
         members.kill(Role::Worker, 1);
         let ended = members.take_ended();
         assert_eq!(ended.len(), 1);
         assert_eq!(members.gone(Role::Worker), [1]);
         let how = &ended[0].how;
-        let next = members.replace(2, Role::Worker, 1, how, &mut watch);
+        let next = members.replace(2, Role::Worker, 1, how, now(), &mut watch);
         assert_eq!(next.unwrap().incarnation, 1);
         assert_eq!(members.count_alive(Role::Worker), 1);
         members.launcher.end(first);
@@ -253,9 +371,16 @@ mod tests {
         let mut fake = Fake::default();
         let mut watch = Notices::default();
         let mut members = Members::new(&mut fake, &[]);
-        members.start(Role::Server, 0).unwrap();
+        members.start(Role::Server, 0, now()).unwrap();
         let error = loop {
-            let next = members.replace(MOST_STARTS, Role::Server, 0, "exit code 1", &mut watch);
+            let next = members.replace(
+                MOST_STARTS,
+                Role::Server,
+                0,
+                "exit code 1",
+                now(),
+                &mut watch,
+            );
             if let Err(error) = next {
                 break error;
             }
@@ -275,8 +400,8 @@ mod tests {
             "server0@2s".parse().unwrap(),
         ];
         let mut members = Members::new(&mut fake, &kills);
-        members.start(Role::Worker, 0).unwrap();
-        members.start(Role::Server, 0).unwrap();
+        members.start(Role::Worker, 0, now()).unwrap();
+        members.start(Role::Server, 0, now()).unwrap();
         members.kill_due(Duration::from_secs(1), 4);
         assert!(members.take_ended().is_empty());
         members.kill_due(Duration::from_secs(1), 5);

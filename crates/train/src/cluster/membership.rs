@@ -14,6 +14,8 @@ const SETTLED: Duration = Duration::from_secs(2);
 pub(crate) struct Membership {
     addresses: Vec<Address>,
     servers: BTreeSet<usize>,
+    /// Servers that are connected and say nothing.
+    silent: BTreeSet<usize>,
     /// By worker: the servers that have let it in.
     workers: Vec<BTreeSet<usize>>,
     changed: Instant,
@@ -26,6 +28,7 @@ impl Membership {
         Self {
             addresses: addresses.to_vec(),
             servers: BTreeSet::new(),
+            silent: BTreeSet::new(),
             workers: vec![BTreeSet::new(); workers],
             changed: now,
             told: None,
@@ -37,9 +40,28 @@ impl Membership {
         self.changed = now;
     }
 
+    /// A server is connected and says nothing.
+    pub(crate) fn server_fell_silent(&mut self, server: usize, now: Instant) {
+        self.silent.insert(server);
+        self.changed = now;
+    }
+
+    /// A server that said nothing is heard again.
+    pub(crate) fn server_spoke(&mut self, server: usize, now: Instant) {
+        self.silent.remove(&server);
+        self.changed = now;
+    }
+
+    /// Whether any server knows a worker.
+    pub(crate) fn is_anywhere(&self, worker: u32) -> bool {
+        let seen_by = self.workers.get(worker as usize);
+        seen_by.is_some_and(|seen_by| !seen_by.is_empty())
+    }
+
     /// A server that starts again knows no worker.
     pub(crate) fn server_went(&mut self, server: usize, now: Instant) {
         self.servers.remove(&server);
+        self.silent.remove(&server);
         for seen_by in &mut self.workers {
             seen_by.remove(&server);
         }
@@ -63,7 +85,7 @@ impl Membership {
     }
 
     pub(crate) fn has_all_servers(&self) -> bool {
-        self.servers.len() == self.addresses.len()
+        self.servers.len() == self.addresses.len() && self.silent.is_empty()
     }
 
     pub(crate) fn is_complete(&self) -> bool {
@@ -87,6 +109,9 @@ impl Membership {
             .filter(|(server, _)| !self.servers.contains(server))
             .map(|(server, address)| format!("server {server} at {address}"))
             .collect();
+        for server in &self.silent {
+            words.push(format!("server {server}, which says nothing"));
+        }
         for (worker, seen_by) in self.away() {
             // A server that is away itself says nothing about a worker.
             let not_at = self.servers.difference(seen_by).next();

@@ -1,6 +1,7 @@
 //! What a person should know of a training by several workers.
 
 use std::fmt;
+use std::time::Duration;
 
 use paceline_records::WriteRecordError;
 use paceline_wire::{Member, Role};
@@ -28,6 +29,13 @@ pub enum Notice {
         member: Member,
         /// How it ended.
         how: String,
+    },
+    /// A member was stopped for too long, and is killed.
+    Stopped {
+        /// Who.
+        member: Member,
+        /// For how long it was seen to do nothing.
+        time: Duration,
     },
     /// A server does not answer.
     ServerLost {
@@ -98,6 +106,7 @@ impl Notice {
             Self::WorkerLost { .. } => "worker_lost",
             Self::Ended { .. } => "member_ended",
             Self::Replaced { .. } => "member_replaced",
+            Self::Stopped { .. } => "member_stopped",
             Self::ServerLost { .. } => "server_lost",
             Self::ServerResumed { .. } => "server_resumed",
             Self::ShardsRolledBack { .. } => "servers_resumed",
@@ -116,9 +125,9 @@ impl Notice {
             Self::WorkerLost { worker, .. }
             | Self::Waiting { worker, .. }
             | Self::Unwritten { worker, .. } => Some(*worker),
-            Self::Ended { member, .. } | Self::Replaced { member, .. } => {
-                (member.role == Role::Worker).then_some(member.rank)
-            }
+            Self::Ended { member, .. }
+            | Self::Replaced { member, .. }
+            | Self::Stopped { member, .. } => (member.role == Role::Worker).then_some(member.rank),
             Self::ServerLost { .. }
             | Self::ServerResumed { .. }
             | Self::ShardsRolledBack { .. }
@@ -138,6 +147,11 @@ impl fmt::Display for Notice {
             | Self::Missing { words }
             | Self::OtherTraining { words }
             | Self::Connection { words } => formatter.write_str(words),
+            Self::Stopped { member, time } => write!(
+                formatter,
+                "{member} has been stopped for {:.1} s and is killed",
+                time.as_secs_f64()
+            ),
             Self::ServerLost { server, words } => {
                 write!(formatter, "server{server} is lost: {words}")
             }

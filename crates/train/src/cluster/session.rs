@@ -224,7 +224,7 @@ impl ClusterSession {
         self.settings.threads * self.cluster.workers.get() as usize
     }
 
-    fn evaluator<'a>(
+    pub(crate) fn evaluator<'a>(
         &'a self,
         watch: &'a mut dyn Watch,
         milestones: Milestones,

@@ -9,11 +9,10 @@ use std::time::{Duration, Instant};
 use paceline_kernels::{AlignedBuffer, Kernels};
 use paceline_model::{Iteration, WorkerId};
 use paceline_nets::Tally;
-use paceline_records::WriteRecordError;
 use paceline_sync::{Clock, Consistency, Strategy, WorkerClock};
 use paceline_wire::{
-    Address, BindError, ConnectError, Connection, Credentials, Deadline, HandshakeError, Payload,
-    ReadHalf, ReceiveError, Role, SendError, WriteHalf, connect,
+    Address, ConnectError, Connection, Credentials, Deadline, HandshakeError, Payload, ReadHalf,
+    ReceiveError, Role, SendError, WriteHalf, connect,
 };
 
 use super::allreduce;
@@ -24,79 +23,11 @@ use super::rendezvous::Rendezvous;
 use super::session::ClusterSession;
 use super::totals::WorkerTotals;
 use super::update::{Span, Update};
+use super::welcomes::{Welcomed, Welcomes};
+use super::work_error::WorkError;
 use super::worker_compute::WorkerCompute;
 use super::worker_log::WorkerLog;
 use crate::clock::{Stopwatch, now};
-
-/// Why a worker gave up.
-#[derive(Debug, thiserror::Error)]
-pub enum WorkError {
-    /// A server was not reached.
-    #[error("worker {worker} cannot reach server {server}")]
-    Unreached {
-        /// Which worker.
-        worker: u32,
-        /// Which server.
-        server: usize,
-        /// Why.
-        #[source]
-        source: ConnectError,
-    },
-    /// Its iterations cannot be written down.
-    #[error("cannot record the iterations of worker {worker}")]
-    Record {
-        /// Which worker.
-        worker: u32,
-        /// Why.
-        #[source]
-        source: WriteRecordError,
-    },
-    /// A server's options are not this worker's.
-    #[error("worker {worker} was told to train something else than server {server}: {difference}")]
-    OtherTraining {
-        /// Which worker.
-        worker: u32,
-        /// Which server.
-        server: usize,
-        /// The first option that differs, as the server sees it.
-        difference: String,
-    },
-    /// Workers without a server meet at the trainer, and it is not known where.
-    #[error("there is no address at which the workers meet")]
-    NoAddress,
-    /// The trainer was not reached.
-    #[error("worker {worker} cannot reach the trainer")]
-    NoTrainer {
-        /// Which worker.
-        worker: u32,
-        /// Why.
-        #[source]
-        source: ConnectError,
-    },
-    /// The worker cannot listen for the others.
-    #[error("worker {worker} cannot listen for the others")]
-    CannotListen {
-        /// Which worker.
-        worker: u32,
-        /// Why.
-        #[source]
-        source: BindError,
-    },
-    /// The trainer's options are not this worker's.
-    #[error("worker {worker} was told to train something else than the trainer: {difference}")]
-    OtherTrainer {
-        /// Which worker.
-        worker: u32,
-        /// The first option that differs, as the trainer sees it.
-        difference: String,
-    },
-    /// The trainer went away before the training was over.
-    #[error("worker {worker} has lost the trainer")]
-    TrainerLost {
-        /// Which worker.
-        worker: u32,
-    },
-}
 
 /// Why an incarnation of a worker ended.
 enum Departure {
@@ -216,8 +147,7 @@ struct Connected<'a> {
     told: Duration,
     ended: Arc<AtomicBool>,
     iterations_per_update: u64,
-    /// Whether an iteration must start from one version of all servers.
-    needs_one_version: bool,
+    consistency: Consistency,
 }
 
 impl<'a> Connected<'a> {
@@ -273,8 +203,7 @@ impl<'a> Connected<'a> {
             told: Duration::ZERO,
             ended,
             iterations_per_update: consistency.iterations_per_update(),
-            needs_one_version: consistency.gathers()
-                && !matches!(consistency, Consistency::Backup { .. }),
+            consistency,
         })
     }
 
@@ -291,13 +220,14 @@ impl<'a> Connected<'a> {
             let identity = &identity;
             self.send(server, &ToServer::Join { identity })?;
         }
-        let mut welcomes = Vec::with_capacity(self.readers.len());
+        let mut welcomes = Welcomes::new(self.consistency, self.readers.len());
+        let mut welcomed = Welcomed::NotByAll;
         for server in 0..self.readers.len() {
             let frame = self.readers[server].receive(Deadline::after(self.patience))?;
             match FromServer::decode(&frame)? {
                 FromServer::Welcome { clock, generation } => {
                     self.clock.welcome(server, Clock(clock));
-                    welcomes.push((generation, clock));
+                    welcomed = welcomes.take(server, generation, clock);
                 }
                 FromServer::End { .. } => return Ok(Departure::Over),
                 FromServer::OtherTraining { difference } => {
@@ -310,13 +240,13 @@ impl<'a> Connected<'a> {
                 }
             }
         }
-        if self.needs_one_version {
-            if welcomes.iter().any(|welcome| welcome.0 != welcomes[0].0) {
-                // Some are about to begin anew, and do not know it yet.
+        match welcomed {
+            Welcomed::ByAll | Welcomed::NotByAll => {}
+            Welcomed::ByDifferentGenerations => {
                 std::thread::sleep(TRIED_AGAIN_AFTER);
                 return Err(Broken);
             }
-            if welcomes.iter().any(|welcome| *welcome != welcomes[0]) {
+            Welcomed::ByDifferentShards => {
                 self.send(0, &ToServer::ShardsDiffer)?;
                 return self.await_departure();
             }

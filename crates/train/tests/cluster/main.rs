@@ -2,7 +2,9 @@
 
 mod allreduce;
 mod compress;
+mod faults;
 mod hosts;
 mod processes;
+mod strangers;
 mod support;
 mod threads;

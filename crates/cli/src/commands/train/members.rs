@@ -4,7 +4,7 @@ use super::distributed::Plan;
 use crate::context;
 use crate::failure::Failure;
 use anyhow::Context;
-use paceline_train::{Ended, Launcher, Rendezvous, StartMemberError};
+use paceline_train::{Ended, Launcher, Rendezvous, StartMemberError, is_process_stopped};
 use paceline_wire::{Address, Member, Role, Token};
 use std::ffi::OsString;
 use std::io::{self, Write};
@@ -108,6 +108,12 @@ impl Launcher for Members {
             false
         });
         fallen
+    }
+
+    fn is_stopped(&self, member: Member) -> bool {
+        let mut running = self.running.iter();
+        let process = running.find(|(other, ..)| *other == member);
+        process.is_some_and(|(_, child, _)| is_process_stopped(child.id()))
     }
 
     fn end(&mut self, member: Member) {

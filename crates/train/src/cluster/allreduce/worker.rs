@@ -20,7 +20,8 @@ use crate::cluster::rendezvous::Rendezvous;
 use crate::cluster::session::ClusterSession;
 use crate::cluster::snapshot::{Assembler, Snapshot};
 use crate::cluster::totals::WorkerTotals;
-use crate::cluster::worker::{WorkError, reach};
+use crate::cluster::work_error::WorkError;
+use crate::cluster::worker::reach;
 use crate::cluster::worker_log::WorkerLog;
 
 /// How long a worker tries to connect to the others before it asks anew.

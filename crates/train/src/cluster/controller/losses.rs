@@ -13,6 +13,12 @@ use crate::cluster::notice::Notice;
 use crate::cluster::protocol::FromController;
 use crate::session::TrainError;
 
+/// As [`MOST_STARTS`], of a server before the training has begun.
+const MOST_STARTS_BEFORE: u32 = 3;
+
+/// How long a worker may take to read its data and join for the first time.
+const START_WITHIN: Duration = Duration::from_secs(600);
+
 /// How soon a worker is back that has left one server because another died.
 const BACK_WITHIN: Duration = Duration::from_secs(2);
 
@@ -32,8 +38,14 @@ impl Controller<'_> {
             match (member.role, self.policy) {
                 (Role::Server, _) => self.restart_server(rank, &how, now, links, evaluator)?,
                 (Role::Worker, OnWorkerLoss::Replace) => {
-                    self.members
-                        .replace(MOST_STARTS, Role::Worker, rank, &how, evaluator.watch)?;
+                    self.members.replace(
+                        MOST_STARTS,
+                        Role::Worker,
+                        rank,
+                        &how,
+                        now,
+                        evaluator.watch,
+                    )?;
                 }
                 (Role::Worker, OnWorkerLoss::Fail) => {
                     return Err(TrainError::Lost { worker: rank, how });
@@ -68,14 +80,67 @@ impl Controller<'_> {
         let server = rank as usize;
         links.disconnect(server);
         self.lose_server(server, now);
-        // Before the training began, one that cannot start is not waited for.
-        let most = if self.has_begun { MOST_STARTS } else { 1 };
+        self.was_reached[server] = false;
+        // Before the training began, one that cannot start is not tried for
+        // long.
+        let most = if self.has_begun {
+            MOST_STARTS
+        } else {
+            MOST_STARTS_BEFORE
+        };
         self.members
-            .replace(most, Role::Server, rank, how, evaluator.watch)?;
-        if self.needs_one_version() && self.has_begun {
-            return self.roll_back(now, links, evaluator);
-        }
+            .replace(most, Role::Server, rank, how, now, evaluator.watch)?;
         self.reach(server, links)
+    }
+
+    /// A server was not reached in time. One of this host's is killed: its end
+    /// is seen like any other, and another takes its place.
+    pub(in crate::cluster) fn on_unreached(
+        &mut self,
+        server: usize,
+        how: &str,
+        evaluator: &mut Evaluator<'_>,
+    ) {
+        evaluator.watch.noticed(&Notice::ServerLost {
+            server,
+            words: how.to_owned(),
+        });
+        self.members.kill(Role::Server, super::rank(server));
+    }
+
+    /// Deals with servers that say nothing, and members that somebody stopped. A
+    /// server of this host is killed, and another takes its place; one elsewhere
+    /// is missing until it is heard again.
+    pub(super) fn mind_silence(&mut self, now: Instant, evaluator: &mut Evaluator<'_>) {
+        let limit = self.session.cluster.failure_timeout;
+        let watch = &mut *evaluator.watch;
+        let workers_may_be = self.policy != OnWorkerLoss::Wait;
+        self.members.kill_stopped(limit, workers_may_be, now, watch);
+        for server in 0..self.heard_at.len() {
+            let is_overdue = self.heard_at[server]
+                .is_some_and(|heard| now.saturating_duration_since(heard) >= limit);
+            if !is_overdue || self.is_silent[server] {
+                continue;
+            }
+            self.is_silent[server] = true;
+            self.membership.server_fell_silent(server, now);
+            let seconds = limit.as_secs_f64();
+            watch.noticed(&Notice::ServerLost {
+                server,
+                words: format!("it has said nothing for {seconds} s"),
+            });
+            if !self.is_external {
+                self.members.kill(Role::Server, super::rank(server));
+            }
+        }
+    }
+
+    /// A server is heard.
+    pub(super) fn hear_server(&mut self, server: usize, now: Instant) {
+        self.heard_at[server] = Some(now);
+        if std::mem::take(&mut self.is_silent[server]) {
+            self.membership.server_spoke(server, now);
+        }
     }
 
     /// A server misses a worker.
@@ -108,14 +173,32 @@ impl Controller<'_> {
     pub(super) fn on_replacement_asked(
         &mut self,
         worker: u32,
+        now: Instant,
         evaluator: &mut Evaluator<'_>,
     ) -> Result<(), TrainError> {
-        if !self.members.is_alive(Role::Worker, worker) && self.ending.is_none() {
+        if self.ending.is_some() {
+            return Ok(());
+        }
+        if self.hangs(worker, now) {
+            // Its end is seen like any other.
+            self.members.kill(Role::Worker, worker);
+        }
+        if !self.members.is_alive(Role::Worker, worker) {
             let how = "a server asks for it";
             self.members
-                .replace(MOST_STARTS, Role::Worker, worker, how, evaluator.watch)?;
+                .replace(MOST_STARTS, Role::Worker, worker, how, now, evaluator.watch)?;
         }
         Ok(())
+    }
+
+    /// Whether a worker runs and has been missed for so long that it hangs: by
+    /// every server, since a server first asked for another, or since it was
+    /// started if it has never joined.
+    fn hangs(&mut self, worker: u32, now: Instant) -> bool {
+        let asked = *self.asked.entry(worker).or_insert(now);
+        let limits = (self.patience, START_WITHIN.max(self.patience));
+        !self.membership.is_anywhere(worker)
+            && self.members.hangs(Role::Worker, worker, asked, limits, now)
     }
 
     /// The training must not go on without a worker. One that left a server
@@ -134,6 +217,11 @@ impl Controller<'_> {
         }
         if self.is_external && self.policy == OnWorkerLoss::Fail {
             self.required.entry(worker).or_insert(now);
+        } else if self.hangs(worker, now) {
+            return Err(TrainError::Lost {
+                worker,
+                how: "it did not come back".to_owned(),
+            });
         }
         Ok(())
     }
@@ -144,17 +232,6 @@ impl Controller<'_> {
         now: Instant,
         evaluator: &mut Evaluator<'_>,
     ) -> Result<(), TrainError> {
-        let failure_timeout = self.session.cluster.failure_timeout;
-        for (server, heard_at) in self.heard_at.iter_mut().enumerate() {
-            if heard_at.is_some_and(|heard| now - heard >= failure_timeout) {
-                *heard_at = None;
-                let seconds = failure_timeout.as_secs_f64();
-                evaluator.watch.noticed(&Notice::ServerLost {
-                    server,
-                    words: format!("it has said nothing for {seconds} s"),
-                });
-            }
-        }
         if let Some(words) = self.membership.notice(now) {
             evaluator.watch.noticed(&Notice::Missing { words });
         }

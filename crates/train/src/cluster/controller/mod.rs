@@ -57,12 +57,17 @@ pub(super) struct Controller<'a> {
     gathers: bool,
     /// How often all servers were taken back to one version.
     generation: u32,
+    /// By server: the generation in which it began last.
+    began_in: Vec<Option<u32>>,
     milestones: Milestones,
     identity: TrainingIdentity,
     spans: Vec<Span>,
-    /// When each server was last heard; none while it is not connected, or its
-    /// silence was told.
+    /// When each server was last heard; none while it is not connected.
     heard_at: Vec<Option<Instant>>,
+    /// By server: whether it has been reached since it was started.
+    was_reached: Vec<bool>,
+    /// By server: whether its silence was told.
+    is_silent: Vec<bool>,
     membership: Membership,
     /// Workers have been started, or the last that is started elsewhere came.
     has_begun: bool,
@@ -77,6 +82,8 @@ pub(super) struct Controller<'a> {
     ending: Option<(Ending, Instant)>,
     /// Workers that fell silent.
     silent: BTreeSet<u32>,
+    /// Workers for which a server has asked another, and since when.
+    asked: BTreeMap<u32, Instant>,
     /// Workers elsewhere without which the training must not go on, and since
     /// when they are lost.
     required: BTreeMap<u32, Instant>,
@@ -117,6 +124,7 @@ impl<'a> Controller<'a> {
                 .unwrap_or(OnWorkerLoss::usual_for(consistency)),
             gathers: consistency.gathers(),
             generation: 0,
+            began_in: vec![None; count],
             milestones: session.milestones(),
             identity: session.identity().clone(),
             assembler: Assembler::new(
@@ -125,6 +133,8 @@ impl<'a> Controller<'a> {
             ),
             spans,
             heard_at: vec![None; count],
+            was_reached: vec![false; count],
+            is_silent: vec![false; count],
             membership: Membership::new(&rendezvous.servers, workers, now),
             has_begun: false,
             taken: None,
@@ -134,6 +144,7 @@ impl<'a> Controller<'a> {
             began: now,
             ending: None,
             silent: BTreeSet::new(),
+            asked: BTreeMap::new(),
             required: BTreeMap::new(),
             has_last_words: false,
             session,
@@ -141,9 +152,13 @@ impl<'a> Controller<'a> {
     }
 
     /// Starts the servers.
-    pub(super) fn start(&mut self, links: &mut dyn ServerLinks) -> Result<(), TrainError> {
+    pub(super) fn start(
+        &mut self,
+        now: Instant,
+        links: &mut dyn ServerLinks,
+    ) -> Result<(), TrainError> {
         for server in 0..self.spans.len() {
-            self.members.start(Role::Server, rank(server))?;
+            self.members.start(Role::Server, rank(server), now)?;
             self.reach(server, links)?;
         }
         Ok(())
@@ -158,7 +173,7 @@ impl<'a> Controller<'a> {
         links: &mut dyn ServerLinks,
         evaluator: &mut Evaluator<'_>,
     ) -> Result<Heard, TrainError> {
-        self.heard_at[server] = Some(now);
+        self.hear_server(server, now);
         match message {
             ToController::Notice { subject, words } => {
                 evaluator.watch.noticed(&notice(subject, words));
@@ -182,8 +197,10 @@ impl<'a> Controller<'a> {
             }
             ToController::WorkerJoined { worker } => {
                 self.membership.worker_came(worker, server, now);
+                self.members.has_joined(Role::Worker, worker);
                 self.silent.remove(&worker);
                 self.required.remove(&worker);
+                self.asked.remove(&worker);
             }
             ToController::WorkerLost {
                 worker,
@@ -191,7 +208,7 @@ impl<'a> Controller<'a> {
                 words,
             } => self.on_worker_lost(server, worker, is_silent, words, now, evaluator),
             ToController::ReplaceWorker { worker, .. } => {
-                self.on_replacement_asked(worker, evaluator)?;
+                self.on_replacement_asked(worker, now, evaluator)?;
             }
             ToController::WorkerRequired { worker } => self.on_worker_required(worker, now)?,
             ToController::OtherTraining { identity } => {
@@ -202,7 +219,7 @@ impl<'a> Controller<'a> {
                 self.lose_server(server, now);
                 return Ok(Heard::OtherTraining);
             }
-            ToController::ShardsDiffer => self.roll_back(now, links, evaluator)?,
+            ToController::ShardsDiffer => self.roll_back(None, now, links, evaluator)?,
             ToController::Diverged => return Ok(Heard::Ends(Ending::Diverged)),
             ToController::Working { .. } | ToController::JoinGroup(_) => {
                 return Ok(Heard::Breach(message.out_of_place()));
@@ -284,6 +301,7 @@ impl<'a> Controller<'a> {
         evaluator: &mut Evaluator<'_>,
     ) -> Result<Option<Ending>, TrainError> {
         self.look_after(now, links, evaluator)?;
+        self.mind_silence(now, evaluator);
         self.begin(now, evaluator)?;
         if self.is_external {
             self.check_membership(now, evaluator)?;

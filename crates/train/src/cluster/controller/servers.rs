@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use paceline_sync::{Consistency, OnWorkerLoss};
+use paceline_sync::OnWorkerLoss;
 use paceline_wire::Role;
 
 use super::{Controller, ServerLinks};
@@ -14,8 +14,8 @@ use crate::cluster::snapshot::SnapshotView;
 use crate::session::TrainError;
 use paceline_nets::Tally;
 
-/// How long a worker that starts may take to read its data and join.
-const LEAST_JOIN: Duration = Duration::from_secs(60);
+/// How long a server that has been reached before may take to be again.
+const LEAST_RETURN: Duration = Duration::from_secs(5);
 
 impl Controller<'_> {
     /// Begins to reach a server.
@@ -24,19 +24,30 @@ impl Controller<'_> {
         server: usize,
         links: &mut dyn ServerLinks,
     ) -> Result<(), TrainError> {
-        // Who is elsewhere is waited for as long as its absence is tolerated.
-        let within = (!self.is_external).then_some(self.patience);
+        // One that has been here is back in no time; another has to start. Who
+        // is elsewhere is waited for as long as its absence is tolerated.
+        let within = match (self.is_external, self.was_reached[server]) {
+            (true, _) => None,
+            (false, true) => Some(self.session.cluster.failure_timeout.max(LEAST_RETURN)),
+            (false, false) => Some(self.patience),
+        };
         links.connect(server, within)
     }
 
     /// A server was reached: gives it the last version that was taken.
-    pub(super) fn on_connected(
+    pub(in crate::cluster) fn on_connected(
         &mut self,
         server: usize,
         now: Instant,
         links: &mut dyn ServerLinks,
         evaluator: &mut Evaluator<'_>,
     ) -> Result<(), TrainError> {
+        // One that begins anew in the same generation has lost what the others
+        // have: they go back with it.
+        if self.needs_one_version() && self.began_in[server] == Some(self.generation) {
+            self.roll_back(Some(server), now, links, evaluator)?;
+        }
+        self.began_in[server] = Some(self.generation);
         let session = self.session;
         let (steps, parameters, optimizer) = match evaluator.last() {
             Some(last) => (last.steps, &last.parameters[..], &last.optimizer),
@@ -45,11 +56,6 @@ impl Controller<'_> {
                 &session.parameters[..],
                 &session.optimizer,
             ),
-        };
-        let join_within = if self.is_external {
-            self.patience
-        } else {
-            LEAST_JOIN
         };
         let range = self.spans[server].flat();
         let moments = &optimizer.moments[..session.server_optimizer().moments()];
@@ -67,7 +73,8 @@ impl Controller<'_> {
         let begin = FromController::Begin {
             generation: self.generation,
             milestones: self.milestones,
-            join_within: join_within.max(session.cluster.failure_timeout),
+            // A worker that starts has to read its data first.
+            join_within: self.patience.max(session.cluster.failure_timeout),
             identity: &identity,
         };
         let is_told = links.send(server, &begin)
@@ -82,7 +89,9 @@ impl Controller<'_> {
             links.disconnect(server);
             return self.reach(server, links);
         }
-        self.heard_at[server] = Some(now);
+        // It may take its time until it says something for the first time.
+        self.hear_server(server, now + self.patience);
+        self.was_reached[server] = true;
         self.membership.server_came(server, now);
         // Workers come back to it now.
         for since in self.required.values_mut() {
@@ -110,42 +119,43 @@ impl Controller<'_> {
             }
         }
         if !self.gathers {
-            // What it had not delivered never comes; the first must not wait.
-            // Synchronous servers come to the same step again.
+            // What it had not delivered never comes: nobody must wait for it, nor
+            // take it for the end. Synchronous servers come to the same step
+            // again.
             self.assembler.clear();
-            links.send(0, &FromController::SnapshotWaived);
+            self.send_all(&FromController::SnapshotWaived, links);
         }
     }
 
-    /// A server's connection broke. The end of a child is seen where members
-    /// are looked after; a server elsewhere may come back where it was.
-    pub(super) fn on_disconnected(
+    /// A server's connection broke. If it has ended, that is seen where members
+    /// are looked after; if not, it begins anew when it is reached again.
+    pub(in crate::cluster) fn on_disconnected(
         &mut self,
         server: usize,
         now: Instant,
         links: &mut dyn ServerLinks,
         evaluator: &mut Evaluator<'_>,
     ) -> Result<(), TrainError> {
-        if !self.is_external || self.ending.is_some() {
+        if self.ending.is_some() {
             return Ok(());
         }
-        evaluator.watch.noticed(&Notice::ServerLost {
-            server,
-            words: "its connection broke; start it again, unless only the network failed"
-                .to_owned(),
-        });
-        self.lose_server(server, now);
-        if self.needs_one_version() && self.has_begun {
-            return self.roll_back(now, links, evaluator);
+        if self.is_external {
+            evaluator.watch.noticed(&Notice::ServerLost {
+                server,
+                words: "its connection broke; start it again, unless only the network failed"
+                    .to_owned(),
+            });
         }
+        self.lose_server(server, now);
         self.reach(server, links)
     }
 
     /// Takes all servers back to the last version that was taken: shards at
     /// different versions have no step in common. Each begins anew when it is
-    /// reached again.
+    /// reached again; `except` one that has been.
     pub(super) fn roll_back(
         &mut self,
+        except: Option<usize>,
         now: Instant,
         links: &mut dyn ServerLinks,
         evaluator: &mut Evaluator<'_>,
@@ -163,7 +173,7 @@ impl Controller<'_> {
             lost: self.steps.saturating_sub(step),
         });
         self.steps = step;
-        for server in 0..self.spans.len() {
+        for server in (0..self.spans.len()).filter(|server| Some(*server) != except) {
             links.disconnect(server);
             self.lose_server(server, now);
             self.reach(server, links)?;
@@ -171,18 +181,15 @@ impl Controller<'_> {
         Ok(())
     }
 
-    /// Whether a step is one only if all shards have taken it together. Under
-    /// `backup` they never do; elsewhere shards have versions of their own.
+    /// Whether a shard that goes back takes the others with it: where a step is
+    /// one of all shards, those that have taken the last one would wait for it.
     pub(super) fn needs_one_version(&self) -> bool {
-        let is_backup = matches!(
-            self.session.cluster.consistency(),
-            Consistency::Backup { .. }
-        );
-        self.gathers && !is_backup && self.spans.len() > 1
+        self.gathers && self.spans.len() > 1
     }
 
     pub(super) fn lose_server(&mut self, server: usize, now: Instant) {
         self.heard_at[server] = None;
+        self.is_silent[server] = false;
         self.membership.server_went(server, now);
     }
 
@@ -203,7 +210,7 @@ impl Controller<'_> {
             evaluator.begin();
         } else {
             for worker in 0..self.session.cluster.workers.get() {
-                self.members.start(Role::Worker, worker)?;
+                self.members.start(Role::Worker, worker, now)?;
             }
         }
         self.has_begun = true;

@@ -122,7 +122,7 @@ impl Controlling<'_> {
         evaluator: &mut Evaluator<'_>,
         stop: &AtomicBool,
     ) -> Result<Ending, TrainError> {
-        self.controller.start(&mut self.links)?;
+        self.controller.start(now(), &mut self.links)?;
         loop {
             self.links.wait()?;
             for server in 0..self.links.readers.len() {
@@ -223,7 +223,9 @@ impl Controlling<'_> {
                     });
                 }
                 Some(ConnectNews::GivenUp(source)) => {
-                    return Err(TrainError::Unreached { server, source });
+                    self.links.connecting[server] = None;
+                    self.controller
+                        .on_unreached(server, &source.to_string(), evaluator);
                 }
             }
         }

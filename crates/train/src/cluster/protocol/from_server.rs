@@ -109,7 +109,8 @@ impl<'a> FromServer<'a> {
         Self::from_parts(&frame.header, payload_of(frame)?)
     }
 
-    pub(super) fn from_parts(header: &Header, payload: Payload<'a>) -> Result<Self, ProtocolError> {
+    /// The message that a frame's header and payload are.
+    pub(crate) fn from_parts(header: &Header, payload: Payload<'a>) -> Result<Self, ProtocolError> {
         let parts = |name| Parts::new(name, header, payload);
         match header.kind.0 {
             WELCOME => {

@@ -157,7 +157,8 @@ impl<'a> ToController<'a> {
         Self::from_parts(&frame.header, payload_of(frame)?)
     }
 
-    pub(super) fn from_parts(header: &Header, payload: Payload<'a>) -> Result<Self, ProtocolError> {
+    /// The message that a frame's header and payload are.
+    pub(crate) fn from_parts(header: &Header, payload: Payload<'a>) -> Result<Self, ProtocolError> {
         if let Some(part) = SnapshotPart::from_parts(header, payload)? {
             return Ok(Self::Snapshot(part));
         }

@@ -3,12 +3,13 @@
 //! [`Server`] decides what is said to whom and knows no socket; [`sockets`]
 //! listens, reads and writes.
 
+mod opening;
 mod received;
+mod reporting;
 mod sockets;
 
 pub use sockets::{ServeError, serve, serve_at};
 
-use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -16,7 +17,7 @@ use paceline_kernels::Kernels;
 use paceline_model::WorkerId;
 use paceline_nets::Tally;
 use paceline_sync::{
-    Clock, Coordinator, Doing, Incarnation, LossCause, Message, Receipt, Refusal, Sender, Tick,
+    Clock, Coordinator, Incarnation, LossCause, Message, Receipt, Refusal, Sender, Tick,
 };
 use paceline_wire::{Member, Payload, Role};
 
@@ -25,13 +26,14 @@ use super::evaluator::PROGRESS_EVERY;
 use super::identity::TrainingIdentity;
 use super::milestones::Milestones;
 use super::protocol::{
-    Caption, FromController, FromServer, Grant, ProtocolError, Subject, ToController, ToServer,
+    FromController, FromServer, Grant, ProtocolError, Subject, ToController, ToServer,
 };
 use super::session::ClusterSession;
-use super::shard::{Arrival, ParameterShard, ShardEvent, ShardPlan, ShardRules, Shown, Store};
-use super::snapshot::{Snapshot, SnapshotView};
+use super::shard::{Arrival, ParameterShard, ShardEvent, ShardPlan, ShardRules, Store};
+use super::snapshot::Snapshot;
 use super::totals::WorkerTotals;
 use super::update::Span;
+pub(super) use opening::{Opening, OpeningError};
 use received::Received;
 
 /// How often workers that wait hear that the server is alive.
@@ -324,9 +326,8 @@ impl<'a> Server<'a> {
         let tick = self.tick(now);
         let rules = self.shard.rules_mut();
         match *message {
-            FromController::SnapshotTaken { .. } | FromController::SnapshotWaived => {
-                rules.seen(&mut self.events);
-            }
+            FromController::SnapshotTaken { .. } => rules.seen(&mut self.events),
+            FromController::SnapshotWaived => rules.waived(&mut self.events),
             FromController::EndAt { step } => rules.end_at(Some(step), &mut self.events),
             FromController::EndSoon => rules.end_at(None, &mut self.events),
             FromController::ShowSnapshot { steps } => rules.show_as(steps, &mut self.events),
@@ -488,86 +489,6 @@ impl<'a> Server<'a> {
             true => Payload::Half(&self.halves),
         };
         out.to_worker(to, &FromServer::Parameters { grant, values });
-    }
-
-    fn show(&self, shown: Shown, out: &mut dyn Outbox) {
-        let store = self.shard.store();
-        let is_local = self
-            .shard
-            .rules()
-            .plan()
-            .consistency
-            .iterations_per_update()
-            > 1;
-        let moments = match is_local {
-            // Workers take the optimizer's steps, and keep its memory.
-            true => Vec::new(),
-            false => store
-                .optimizer()
-                .moments
-                .iter()
-                .map(|all| &all[..])
-                .collect(),
-        };
-        let view = SnapshotView {
-            caption: Caption {
-                steps: shown.steps,
-                optimizer_steps: store.optimizer().steps,
-                tally: shown.tally,
-                due: shown.due,
-            },
-            parameters: store.parameters(),
-            moments,
-        };
-        let sent = view.send(|part| {
-            out.to_controller(&ToController::Snapshot(part));
-            Ok::<_, std::convert::Infallible>(())
-        });
-        let Ok(()) = sent;
-    }
-
-    fn report(&mut self, is_last: bool, out: &mut dyn Outbox) {
-        out.to_controller(&ToController::Progress {
-            steps: self.shard.rules().steps(),
-            tally: std::mem::take(&mut self.pulse),
-            totals: Cow::Borrowed(&self.totals),
-            is_last,
-        });
-    }
-
-    /// Says for whom a worker waits longer than a loss takes to notice.
-    fn name_holdups(&mut self, now: Instant, out: &mut dyn Outbox) {
-        let coordinator = self.shard.rules().coordinator();
-        for view in coordinator.members() {
-            let wait = &mut self.waits[view.worker.0 as usize];
-            let Doing::Waiting(clock) = view.doing else {
-                *wait = None;
-                continue;
-            };
-            match wait {
-                Some((since, began, told)) if *since == clock => {
-                    let waited = now.saturating_duration_since(*began);
-                    if *told || waited < self.session.cluster.failure_timeout {
-                        continue;
-                    }
-                    *told = true;
-                    let others: Vec<String> = coordinator
-                        .holdups(view.worker)
-                        .map(|other| other.to_string())
-                        .collect();
-                    let words = format!(
-                        "{} waits to start iteration {clock} for {}",
-                        view.worker,
-                        others.join("; ")
-                    );
-                    out.to_controller(&ToController::Notice {
-                        subject: Subject::WaitingWorker(view.worker.0),
-                        words: &words,
-                    });
-                }
-                _ => *wait = Some((clock, now, false)),
-            }
-        }
     }
 
     fn tick(&self, now: Instant) -> Tick {

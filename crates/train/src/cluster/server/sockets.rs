@@ -5,18 +5,17 @@ use std::time::Duration;
 
 use paceline_sync::Sender;
 use paceline_wire::{
-    AcceptError, Address, BindError, Connection, Deadline, Listener, Member, ReadHalf,
-    ReceiveError, Refusals, Role, WriteHalf, wait_any,
+    AcceptError, Address, BindError, Connection, Deadline, Listener, Member, ReadHalf, Refusals,
+    Role, WriteHalf, wait_any,
 };
 
-use super::{Beginning, Dismissal, HeldPush, Outbox, Server, notify, sender};
+use super::{
+    Beginning, Dismissal, HeldPush, Opening, OpeningError, Outbox, Server, notify, sender,
+};
 use crate::clock::now;
-use crate::cluster::identity::TrainingIdentity;
 use crate::cluster::protocol::{FromController, FromServer, ProtocolError, ToController, ToServer};
 use crate::cluster::rendezvous::Rendezvous;
 use crate::cluster::session::ClusterSession;
-use crate::cluster::snapshot::Assembler;
-use crate::cluster::update::Span;
 
 /// Why a server could not serve.
 #[derive(Debug, thiserror::Error)]
@@ -90,46 +89,51 @@ pub fn serve_at(
 ) -> Result<(), ServeError> {
     let credentials = rendezvous.credentials(Role::Server, rank, 0);
     let listener = Listener::bind(address, &credentials, &rendezvous.wire)?;
+    let mut successor = None;
     loop {
-        let serving = begin(session, rank, rendezvous, &listener)?;
+        let serving = begin(session, rank, rendezvous, &listener, successor)?;
         match serving.run(&listener)? {
             End::Over => return Ok(()),
-            End::Abandoned => {}
+            End::Abandoned { by } => successor = by,
         }
     }
 }
 
-/// Waits for the controller and what it hands over. Workers that come before
-/// it have to wait.
+/// Waits for the controller and what it hands over; it may have come already.
+/// Workers that come before it have to wait.
 fn begin<'a>(
     session: &'a ClusterSession,
     rank: u32,
     rendezvous: &Rendezvous,
     listener: &Listener,
+    mut come: Option<Box<Connection>>,
 ) -> Result<Serving<'a>, ServeError> {
-    let identity = session.identity();
     let deadline = Deadline::after(rendezvous.patience);
-    let mut links = Links::default();
     let mut early = Vec::new();
     loop {
-        let connection = listener.accept(deadline).map_err(|error| match error {
-            AcceptError::TimedOut => ServeError::Abandoned {
-                rank,
-                patience: rendezvous.patience,
-            },
-            AcceptError::Ended => ServeError::Door(error),
-        })?;
+        let connection = match come.take() {
+            Some(connection) => *connection,
+            None => listener.accept(deadline).map_err(|error| match error {
+                AcceptError::TimedOut => ServeError::Abandoned {
+                    rank,
+                    patience: rendezvous.patience,
+                },
+                AcceptError::Ended => ServeError::Door(error),
+            })?,
+        };
         if connection.peer().role != Role::Controller {
             early.push(connection);
             continue;
         }
-        let shards = rendezvous.servers.len();
-        let span = Span::cut(session.model.layout(), shards).swap_remove(rank as usize);
         let (mut reader, writer) = connection.split();
-        let taken = take_beginning(&mut reader, session, &span, identity);
-        links.writers = vec![writer];
-        match taken {
+        let mut links = Links {
+            writers: vec![writer],
+            room: Vec::new(),
+        };
+        let mut opening = Opening::new(session, rank);
+        match take_beginning(&mut reader, &mut opening) {
             Ok(beginning) => {
+                let span = opening.span().clone();
                 let mut serving = Serving {
                     rank,
                     server: Server::new(session, rank, span, beginning, now()),
@@ -143,85 +147,43 @@ fn begin<'a>(
                 }
                 return Ok(serving);
             }
-            Err(BeginError::OtherTraining(difference)) => {
+            Err(BeginError::Opening(OpeningError::OtherTraining(difference))) => {
                 // Both ends say in their own words how the other differs.
                 links.to_controller(&ToController::OtherTraining {
-                    identity: &identity.text(),
+                    identity: &session.identity().text(),
                 });
                 links.drain_for(GRACE);
                 return Err(ServeError::OtherTraining { difference });
             }
-            // It comes again if it is still there.
-            Err(BeginError::Broken) => {}
-            Err(BeginError::Breach(error)) => {
+            Err(BeginError::Opening(OpeningError::Breach(error))) => {
                 let words =
                     format!("server {rank} closed a connection of the trainer, which sent {error}");
                 notify(&words, &mut links);
                 links.drain_for(GRACE);
             }
+            // It comes again if it is still there.
+            Err(BeginError::Broken) => {}
         }
     }
 }
 
 /// Why a server did not get what it needs.
 enum BeginError {
-    /// The controller's options are not this server's.
-    OtherTraining(String),
+    Opening(OpeningError),
+    /// The connection broke, or the controller fell silent.
     Broken,
-    Breach(ProtocolError),
 }
 
-impl From<ReceiveError> for BeginError {
-    fn from(_: ReceiveError) -> Self {
-        Self::Broken
-    }
-}
-
-impl From<ProtocolError> for BeginError {
-    fn from(error: ProtocolError) -> Self {
-        Self::Breach(error)
-    }
-}
-
-fn take_beginning(
-    reader: &mut ReadHalf,
-    session: &ClusterSession,
-    span: &Span,
-    identity: &TrainingIdentity,
-) -> Result<Beginning, BeginError> {
-    let soon = || Deadline::after(FRAME_WITHIN);
-    let frame = reader.receive(soon())?;
-    let first = FromController::decode(&frame)?;
-    let FromController::Begin {
-        generation,
-        milestones,
-        join_within,
-        identity: theirs,
-    } = first
-    else {
-        return Err(first.out_of_place().into());
-    };
-    let difference = identity.difference(theirs);
-    let mut assembler = Assembler::whole(session.server_optimizer(), span.len());
+fn take_beginning(reader: &mut ReadHalf, opening: &mut Opening) -> Result<Beginning, BeginError> {
     loop {
-        let frame = reader.receive(soon())?;
-        let message = FromController::decode(&frame)?;
-        let FromController::Snapshot(part) = message else {
-            return Err(message.out_of_place().into());
-        };
-        // What is left unread when a connection closes may take the answer with
-        // it: all of a snapshot is taken, whosesoever it is.
-        if let Some(difference) = &difference {
-            if part.is_last() {
-                return Err(BeginError::OtherTraining(difference.clone()));
-            }
-        } else if let Some(snapshot) = assembler.take(0, part)? {
-            return Ok(Beginning {
-                generation,
-                milestones,
-                join_within,
-                snapshot,
-            });
+        let frame = reader
+            .receive(Deadline::after(FRAME_WITHIN))
+            .map_err(|_| BeginError::Broken)?;
+        let taken = FromController::decode(&frame)
+            .map_err(OpeningError::Breach)
+            .and_then(|message| opening.take(message));
+        if let Some(beginning) = taken.map_err(BeginError::Opening)? {
+            return Ok(beginning);
         }
     }
 }
@@ -289,8 +251,10 @@ struct Serving<'a> {
 /// Why a server has nothing more to do.
 enum End {
     Over,
-    /// The controller went away, and may come back.
-    Abandoned,
+    /// The controller went away. It may come back, or has come already.
+    Abandoned {
+        by: Option<Box<Connection>>,
+    },
 }
 
 impl Serving<'_> {
@@ -301,7 +265,11 @@ impl Serving<'_> {
             } else {
                 Deadline::PASSED
             };
+            let mut successor = None;
             match listener.accept(patience) {
+                Ok(connection) if connection.peer().role == Role::Controller => {
+                    successor = Some(Box::new(connection));
+                }
                 Ok(connection) => self.admit(connection),
                 Err(AcceptError::TimedOut) => {}
                 Err(error) => return Err(ServeError::Door(error)),
@@ -318,13 +286,13 @@ impl Serving<'_> {
                 return Ok(End::Over);
             }
             if self.is_abandoned {
-                return Ok(End::Abandoned);
+                return Ok(End::Abandoned { by: successor });
             }
+            // One controller is enough: another has the token and is mistaken.
         }
     }
 
     fn admit(&mut self, connection: Connection) {
-        // One controller is enough: another has the token and is mistaken.
         if connection.peer().role != Role::Worker {
             return;
         }

@@ -92,6 +92,11 @@ impl<U: Gathered> ParameterShard<U> {
         events: &mut Vec<ShardEvent>,
     ) -> Result<Receipt, Refusal> {
         if self.rules.is_over() {
+            if arrival.then_read && self.rules.plan().has_backups() {
+                let read = self.rules.read_next(arrival, now);
+                self.settle(events);
+                read?;
+            }
             return Ok(Receipt::Heard);
         }
         let receipt = self.rules.update(arrival, now);
@@ -119,9 +124,6 @@ impl<U: Gathered> ParameterShard<U> {
         now: Tick,
         events: &mut Vec<ShardEvent>,
     ) -> Result<(), Refusal> {
-        if self.rules.is_over() {
-            return Ok(());
-        }
         let taken = self.rules.step(from, message, now);
         self.settle(events);
         taken

@@ -16,6 +16,12 @@ pub(crate) struct ShardPlan {
 }
 
 impl ShardPlan {
+    /// Whether shards close an iteration with whoever comes first: one may be
+    /// at the end while workers still have to bring another there.
+    pub(crate) fn has_backups(&self) -> bool {
+        matches!(self.consistency, Consistency::Backup { .. })
+    }
+
     /// The step after so many updates that count; where updates are gathered,
     /// iterations are counted.
     pub(crate) fn steps(&self, counted: u64) -> u64 {

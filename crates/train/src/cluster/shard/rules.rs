@@ -66,11 +66,11 @@ pub(crate) struct ShardRules {
     counted: u64,
     /// The training rows since the shard was last shown.
     tally: Tally,
-    /// Somebody looks at the last version that was shown.
-    is_looked_at: bool,
+    /// What is due at the version that somebody looks at.
+    looked_at: Option<Due>,
     /// What has become due meanwhile.
     overdue: Option<Due>,
-    /// Workers that go on once that was shown.
+    /// Workers that go on once that was shown, or once the end is none.
     held: Vec<ShardEvent>,
     /// The training is to end at this step.
     end_at: Option<u64>,
@@ -90,7 +90,7 @@ impl ShardRules {
             coordinator,
             follows: false,
             tally: Tally::default(),
-            is_looked_at: false,
+            looked_at: None,
             overdue: None,
             held: Vec::new(),
             end_at: None,
@@ -222,9 +222,6 @@ impl ShardRules {
     ) {
         let mut actions = std::mem::take(&mut self.actions);
         for action in actions.drain(..) {
-            if self.is_over {
-                break;
-            }
             match action {
                 Action::Welcome { to, clock } => events.push(ShardEvent::Welcome { to, clock }),
                 Action::Proceed {
@@ -241,12 +238,15 @@ impl ShardRules {
                         is_late: self.take_lateness(to.worker.0),
                     };
                     // Where nobody waits for anybody, nobody waits for a look.
-                    if self.overdue.is_some() && self.plan.consistency.gathers() {
+                    let gathers = self.plan.consistency.gathers();
+                    let waits_for_end = self.is_over && !self.plan.has_backups();
+                    if waits_for_end || self.overdue.is_some() && gathers {
                         self.held.push(proceed);
                     } else {
                         events.push(proceed);
                     }
                 }
+                Action::Close { .. } if self.is_over => {}
                 Action::Close {
                     clock,
                     counted,
@@ -289,16 +289,29 @@ impl ShardRules {
         self.actions = actions;
     }
 
-    /// The version that was shown has been looked at, or will not be.
+    /// The version that was shown has been looked at.
     pub(crate) fn seen(&mut self, events: &mut Vec<ShardEvent>) {
-        self.is_looked_at = false;
+        self.looked_at = None;
         let Some(due) = self.overdue.take() else {
             return;
         };
         self.show_when_seen(due, events);
-        if self.is_over {
-            self.held.clear();
-        } else {
+        if !self.is_over {
+            events.append(&mut self.held);
+        }
+    }
+
+    /// The version that was shown will never be looked at, because another shard
+    /// is lost that has not shown its own. What was due is due again, and an end
+    /// is none yet.
+    pub(crate) fn waived(&mut self, events: &mut Vec<ShardEvent>) {
+        let due = self.looked_at.take();
+        self.is_over = false;
+        if let (Some(due), false) = (due, self.follows) {
+            let due = self.overdue.take().unwrap_or_default().and(due);
+            self.show_when_seen(due, events);
+        }
+        if !self.is_over {
             events.append(&mut self.held);
         }
     }
@@ -320,6 +333,7 @@ impl ShardRules {
         };
         if self.follows {
             self.is_over = true;
+            self.looked_at = Some(due);
             self.show(due, step, events);
         } else {
             self.show_when_seen(due, events);
@@ -339,12 +353,12 @@ impl ShardRules {
 
     /// Shows the shard, once the version before was looked at.
     fn show_when_seen(&mut self, due: Due, events: &mut Vec<ShardEvent>) {
-        if self.is_looked_at {
+        if self.looked_at.is_some() {
             let overdue = self.overdue.get_or_insert_default();
             *overdue = overdue.and(due);
             return;
         }
-        self.is_looked_at = true;
+        self.looked_at = Some(due);
         self.is_over |= due.end;
         self.show(due, self.steps(), events);
     }

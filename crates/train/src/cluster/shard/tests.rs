@@ -230,6 +230,47 @@ fn a_shard_that_follows_is_shown_when_another_is() {
 }
 
 #[test]
+fn an_end_that_another_shard_has_missed_is_none_and_shown_again() {
+    let mut bench = Bench::new("async", 1, 100);
+    bench.push(0, 0, 1.0).unwrap();
+    bench.push(1, 0, 1.0).unwrap();
+    let told = bench.told();
+    assert_eq!(told[1..], ["shows 1 of 2 rows, the last"], "{told:?}");
+    // A worker comes back meanwhile: it is welcome, and waits.
+    let back = Sender {
+        worker: paceline_model::WorkerId(1),
+        incarnation: paceline_sync::Incarnation(1),
+    };
+    let shard = &mut bench.shard;
+    shard
+        .on_message(back, Message::Join, Tick(1), &mut bench.events)
+        .unwrap();
+    let read = Message::Read { clock: Clock(1) };
+    shard
+        .on_message(back, read, Tick(1), &mut bench.events)
+        .unwrap();
+    assert!(!bench.told().iter().any(|words| words.contains("starts")));
+    bench.shard.rules_mut().waived(&mut bench.events);
+    assert_eq!(bench.told(), ["shows 1 of 0 rows, the last"]);
+    assert!(bench.shard.rules().is_over());
+}
+
+#[test]
+fn with_backups_a_shard_at_the_end_lets_workers_go_on_for_the_others() {
+    let mut bench = Bench::new("backup:1", 1, 100);
+    bench.push(0, 0, 1.0).unwrap();
+    let told = bench.told();
+    assert!(
+        told.contains(&"shows 1 of 1 rows, the last".to_owned()),
+        "{told:?}"
+    );
+    let value = bench.value();
+    bench.push(1, 0, 5.0).unwrap();
+    assert_eq!(bench.told(), ["worker1 starts 1"]);
+    assert_eq!(bench.value().to_bits(), value.to_bits());
+}
+
+#[test]
 fn a_loss_that_is_no_number_ends_everything() {
     let mut bench = Bench::new("bsp", 100, 100);
     bench.push_loss(0, 0, 1.0, f64::NAN).unwrap();

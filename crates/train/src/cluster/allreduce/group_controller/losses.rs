@@ -1,8 +1,6 @@
 //! How the trainer deals with workers that end, fall silent or never come, and
 //! how it sends them home.
 
-use std::time::Duration;
-
 use paceline_sync::OnWorkerLoss;
 use paceline_wire::Role;
 
@@ -14,9 +12,6 @@ use crate::cluster::members::MOST_STARTS;
 use crate::cluster::notice::Notice;
 use crate::cluster::protocol::FromController;
 use crate::session::{Ending, TrainError};
-
-/// How long a worker may take to read its data and come.
-const COMES_WITHIN: Duration = Duration::from_secs(60);
 
 impl GroupController<'_> {
     /// A worker's connection is of no further use.
@@ -91,7 +86,7 @@ impl GroupController<'_> {
             if self.policy == OnWorkerLoss::Replace {
                 let watch = &mut *evaluator.watch;
                 self.members
-                    .replace(MOST_STARTS, Role::Worker, member.rank, &how, watch)?;
+                    .replace(MOST_STARTS, Role::Worker, member.rank, &how, now(), watch)?;
                 self.slots[worker].begin_anew();
                 // A new member is a new attempt.
                 self.attempts = 0;
@@ -105,6 +100,9 @@ impl GroupController<'_> {
     /// Deals with workers that say nothing, or never came.
     pub(super) fn mind_silence(&mut self, evaluator: &mut Evaluator<'_>) -> Result<(), TrainError> {
         let timeout = self.session.cluster.failure_timeout;
+        let may_be_killed = self.policy != OnWorkerLoss::Wait;
+        self.members
+            .kill_stopped(timeout, may_be_killed, now(), evaluator.watch);
         for worker in 0..self.slots.len() {
             let is_alive = self.members.is_alive(Role::Worker, rank(worker));
             let slot = &mut self.slots[worker];
@@ -114,7 +112,8 @@ impl GroupController<'_> {
                 // For that there is the membership.
                 continue;
             } else {
-                timeout.max(COMES_WITHIN)
+                // It has to read its data first.
+                timeout.max(self.rendezvous.patience)
             };
             if !is_alive || slot.is_silent || slot.heard.elapsed() < limit {
                 continue;

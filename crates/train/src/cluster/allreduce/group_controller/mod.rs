@@ -139,7 +139,7 @@ impl<'a> GroupController<'a> {
         stop: &AtomicBool,
     ) -> Result<Ending, TrainError> {
         for worker in 0..self.slots.len() {
-            self.members.start(Role::Worker, rank(worker))?;
+            self.members.start(Role::Worker, rank(worker), now())?;
             self.slots[worker].begin_anew();
         }
         self.began = now();

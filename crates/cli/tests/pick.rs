@@ -152,10 +152,131 @@ fn predictions_come_with_the_comparison_and_an_interval() {
     assert_eq!(time["extrapolated"], false);
     assert_eq!(
         found["responses"][0]["compared"].as_array().unwrap().len(),
-        6
+        10
     );
+    assert_eq!(time["interval"], "known");
+    let importance = &found["responses"][0]["importance"];
+    assert_eq!(importance.as_array().unwrap().len(), 3, "{importance}");
+    assert_eq!(importance[0]["factor"], "batch_size");
+    assert!(importance[0]["low"].as_f64() < importance[0]["high"].as_f64());
     let text = check(&words).out;
-    assert!(text.contains("forest") && text.contains("auto"), "{text}");
+    assert!(
+        text.contains("forest") && text.contains("What it rests on"),
+        "{text}"
+    );
+}
+
+#[test]
+fn trials_set_aside_judge_a_predictor() {
+    let more = ["--responses", "time", "--predictor", "gp", "--holdout"];
+    let words = |share: &'static str| with("predict", &[&more[..], &[share]].concat());
+    let found = json(&words("0.25"), 0);
+    let holdout = &found["responses"][0]["holdout"];
+    assert_eq!(holdout["learned_from_trials"], 18);
+    assert_eq!(holdout["set_aside_trials"], 6);
+    let score = &holdout["predictors"][0]["score"];
+    assert!(score["r2"].as_f64().unwrap() > 0.9, "{holdout}");
+    for share in ["0", "1", "0.9", "-0.2", "nan"] {
+        check(&words(share)).fails(2, "cannot be held out");
+    }
+}
+
+#[test]
+fn the_order_of_rows_changes_no_answer() {
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    table(dir.path());
+    let text = std::fs::read_to_string(dir.path().join("runs.csv")).expect("the table");
+    let (head, rows) = text.split_once('\n').expect("a header");
+    let rows: Vec<&str> = rows.lines().collect();
+    let mixed: Vec<&str> = (0..rows.len())
+        .map(|row| rows[row * 31 % rows.len()])
+        .collect();
+    std::fs::write(
+        dir.path().join("mixed.csv"),
+        format!("{head}\n{}\n", mixed.join("\n")),
+    )
+    .expect("the table is written");
+    let answer = |file: &str| {
+        let words = ["pick", file, "--factors", "batch_size,workers,sync"];
+        let more = [
+            "--maximize=accuracy",
+            "--slo=150s",
+            "--suggest=1",
+            "--grid=60",
+        ];
+        let ran = run(dir.path(), [&words[..], &more].concat());
+        assert_eq!(ran.code, Some(0), "{}", ran.err);
+        ran.out.replace("mixed.csv", "runs.csv")
+    };
+    assert_eq!(answer("runs.csv"), answer("mixed.csv"));
+}
+
+#[test]
+fn what_the_runs_do_not_support_is_not_known() {
+    let words = with(
+        "predict",
+        &[
+            "--responses",
+            "time,accuracy",
+            "--predictor",
+            "gp",
+            "--at",
+            "batch_size=1e12,workers=1e9,sync=bsp",
+        ],
+    );
+    let found = json(&words, 0);
+    let time = &found["predictions"][0]["responses"]["time"];
+    assert_eq!(time["interval"], "far_outside", "{time}");
+    assert!(time["low"].is_null() && time["high"].is_null());
+    let text = check(&words).out;
+    assert!(
+        text.contains("not known, too far outside what was run"),
+        "{text}"
+    );
+    assert!(!text.contains("00000000"), "{text}");
+}
+
+#[test]
+fn senseless_probabilities_levels_and_sizes_are_refused() {
+    for coverage in ["1e-12", "0", "1", "0.99999999", "nan", "-1"] {
+        check(&with(
+            "predict",
+            &["--responses", "time", "--coverage", coverage],
+        ))
+        .fails(2, "is not between 0.01 and 0.9999");
+        check(&with(
+            "pick",
+            &["--maximize=accuracy", "--confidence", coverage],
+        ))
+        .fails(2, "is not between 0.01 and 0.9999");
+    }
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    let rows = [1e308, -1e308, 1.0, 2.0, 3.0, 4.0].map(|x| format!("{x},{}\n", x.signum() + 5.0));
+    std::fs::write(
+        dir.path().join("t.csv"),
+        format!("x,time\n{}", rows.concat()),
+    )
+    .expect("the table is written");
+    let words = ["pick", "t.csv", "--factors=x", "--minimize=time", "--grid"];
+    run(dir.path(), words).fails(2, "column `x` is");
+    check(&with(
+        "pick",
+        &["--maximize=accuracy", "--grid", "18446744073709551615"],
+    ))
+    .fails(2, "is too fine");
+    for workers in ["18446744073709551615", "100000000"] {
+        let ran = check(&[
+            "size",
+            "runs.csv",
+            "--factors=workers",
+            "--deadline=10m",
+            "--prices=prices.csv",
+            "--workers",
+            workers,
+        ]);
+        assert!(ran.err.contains("hint: lower --workers"), "{}", ran.err);
+        ran.fails(2, "more than 1000000 clusters");
+    }
 }
 
 #[test]

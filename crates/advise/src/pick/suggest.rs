@@ -93,15 +93,27 @@ pub fn suggest(
             *cost -= weight * value;
         }
     }
+    // The order of a table's rows says nothing, and must not decide a tie.
+    let mut order: Vec<usize> = (0..runs.rows()).collect();
+    order.sort_by(|&a, &b| {
+        let settings = runs.settings()[a].iter().zip(&runs.settings()[b]);
+        let mut differences = settings.map(|(a, b)| a.total_cmp(b));
+        let by_setting = differences.find(|o| o.is_ne());
+        by_setting.unwrap_or_else(|| costs[a].total_cmp(&costs[b]))
+    });
+    let in_order = |values: &[f64]| order.iter().map(|&row| values[row]).collect();
     let limited = constraints
         .iter()
-        .map(|constraint| Ok((constraint.limit, column(&constraint.response)?.to_vec())))
+        .map(|constraint| Ok((constraint.limit, in_order(column(&constraint.response)?))))
         .collect::<Result<_, SuggestError>>()?;
     let evidence = Evidence {
-        settings: runs.settings().to_vec(),
-        costs,
+        settings: order
+            .iter()
+            .map(|&row| runs.settings()[row].clone())
+            .collect(),
+        costs: in_order(&costs),
         limited,
-        seconds: seconds.map(column).transpose()?.map(<[f64]>::to_vec),
+        seconds: seconds.map(column).transpose()?.map(in_order),
         roles: Some(roles.clone()),
     };
     propose(runs.factors(), candidates, &evidence, options)

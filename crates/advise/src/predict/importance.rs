@@ -13,7 +13,8 @@ use paceline_numeric::splitmix64;
 pub struct FactorImportance {
     /// The factor.
     pub factor: String,
-    /// The squared error that is added, as a share of the response's variance.
+    /// The squared error that is added, as a share of the response's variance, both
+    /// by the logarithm for a response that spans a factor of two.
     pub share: f64,
     /// The lower end of its interval.
     pub low: f64,
@@ -44,8 +45,11 @@ pub fn importances(
             }
         })?;
     let count = data.rows.len();
-    let mean = data.response.iter().sum::<f64>() / count as f64;
-    let squares: f64 = data.response.iter().map(|y| (y - mean) * (y - mean)).sum();
+    // Errors of times are relative: in seconds the slowest runs would decide alone.
+    let scale = data.scale();
+    let truth: Vec<f64> = data.response.iter().map(|&y| scale.to(y)).collect();
+    let mean = truth.iter().sum::<f64>() / count as f64;
+    let squares: f64 = truth.iter().map(|y| (y - mean) * (y - mean)).sum();
     let variance = squares / count as f64;
     let factors = runs.factors().len();
     let mut losses = vec![Vec::with_capacity(folds.len()); factors];
@@ -57,7 +61,7 @@ pub fn importances(
         let error = |rows: &[&[f64]], threads: Threads| {
             let predicted = fitted.predict_all(rows, threads);
             let pairs = fold.test().iter().zip(predicted);
-            let missed = pairs.map(|(&row, y)| (data.response[row] - y).powi(2));
+            let missed = pairs.map(|(&row, y)| (truth[row] - scale.to(y)).powi(2));
             missed.sum::<f64>() / fold.test().len() as f64
         };
         let intact = error(&test, options.threads);

@@ -108,6 +108,7 @@ impl Explained for PickError {
             Self::Learn(error) => return error.hint(),
             Self::Epochs(error) => return error.hint(),
             Self::Fit(error) => return error.hint(),
+            Self::Candidates(CandidatesError::TooFine { .. }) => "lower --grid",
             Self::Candidates(_) => "fix factors with --given, or raise --grid",
             Self::Interference(_) => {
                 "name the factor with --role jobs=FACTOR, or say what jobs take from each other: \

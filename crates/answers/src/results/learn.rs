@@ -66,6 +66,9 @@ impl Explained for LearnError {
                 let near = nearest.as_ref()?;
                 Some(format!("did you mean `{near}`?"))
             }
+            Self::Runs(RunsError::TooLarge { .. }) => {
+                Some("write the column in a larger unit".to_owned())
+            }
             _ => None,
         }
     }

@@ -57,7 +57,7 @@ def encode(columns, train, rows):
 
 def process(x, y, at, seed):
     kernel = ConstantKernel(1, (1e-3, 1e3)) * Matern(np.ones(x.shape[1]), (1e-2, 1e3), nu=2.5) + WhiteKernel(0.1, (1e-6, 10))
-    model = GaussianProcessRegressor(kernel, normalize_y=True, n_restarts_optimizer=1, random_state=seed).fit(x, y)
+    model = GaussianProcessRegressor(kernel, normalize_y=True, random_state=seed).fit(x, y)
     mean, deviation = model.predict(at, return_std=True)
     return mean, mean - 1.959964 * deviation, mean + 1.959964 * deviation
 
@@ -68,9 +68,9 @@ def boosting(x, y, at, seed):
 
 def forest(x, y, at, seed):
     """CV+ (Barber, Candès, Ramdas and Tibshirani 2021) around a forest."""
-    make = lambda: RandomForestRegressor(60, random_state=seed, n_jobs=1)
+    make = lambda: RandomForestRegressor(40, random_state=seed, n_jobs=1)
     low, high = [], []
-    for train, test in KFold(min(8, len(y)), shuffle=True, random_state=seed).split(x):
+    for train, test in KFold(min(5, len(y)), shuffle=True, random_state=seed).split(x):
         model = make().fit(x[train], y[train])
         there = model.predict(at)
         for residual in np.abs(y[test] - model.predict(x[test])):

@@ -127,7 +127,8 @@ impl AnalysisReport<'_> {
 
     /// The level of tests.
     fn level(&self) -> f64 {
-        1.0 - self.confidence
+        // Without the last bits that subtraction leaves.
+        ((1.0 - self.confidence) * 1e12).round() / 1e12
     }
 
     /// The figures of the fit in one line.

@@ -94,7 +94,7 @@ fn counting(anova: &Anova, options: &AnalysisOptions<'_>) -> Vec<String> {
         .collect();
     let alone: Vec<f64> = tested.iter().map(|&(_, p)| p).collect();
     let adjusted = holm(&alone).unwrap_or(alone);
-    let level = 1.0 - options.confidence;
+    let level = options.level();
     tested
         .into_iter()
         .zip(adjusted)

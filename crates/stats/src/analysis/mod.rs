@@ -178,7 +178,7 @@ pub fn analyze(
     let anova = Anova::of(&fitted, options.kind)?;
     let exact = fitted.is_exact();
     let influence = Influence::of(&fitted);
-    let level = 1.0 - options.confidence;
+    let level = options.level();
     let outliers = match exact {
         true => Vec::new(),
         false => influence.outliers(level),

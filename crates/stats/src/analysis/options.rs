@@ -47,6 +47,14 @@ impl Default for AnalysisOptions<'_> {
     }
 }
 
+impl AnalysisOptions<'_> {
+    /// The level of tests: one minus the confidence, without the last bits that
+    /// subtraction leaves, so that a p-value of exactly 0.05 does not count.
+    pub(super) fn level(&self) -> f64 {
+        ((1.0 - self.confidence) * 1e12).round() / 1e12
+    }
+}
+
 /// Why a table cannot be analysed.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]

@@ -192,7 +192,7 @@ pub(super) fn recommend(case: &Case<'_>) -> Recommendation {
             let squares = squares.join(" + ");
             let straight = residuals_with_squares(case.fit, columns, case.options);
             let mended = straight.is_some_and(|residuals| {
-                let normal = normality(&residuals, 1.0 - case.options.confidence);
+                let normal = normality(&residuals, case.options.level());
                 normal.verdict != Verdict::Violated && !uneven
             });
             if mended {
@@ -253,7 +253,7 @@ pub(super) fn recommend(case: &Case<'_>) -> Recommendation {
 
 /// The columns along which the response clearly bends.
 fn bent_columns<'a>(case: &Case<'a>) -> Vec<&'a str> {
-    let level = 1.0 - case.options.confidence;
+    let level = case.options.level();
     let clear = case.curvature.map_or_else(Vec::new, |c| c.clear(level));
     clear
         .into_iter()
@@ -305,7 +305,7 @@ fn transformed(case: &Case<'_>) -> Option<TransformedResult> {
     let frame = frame.with_response(&label, values);
     let matrix = ModelMatrix::new(&frame, Contrast::Treatment);
     let fitted = fit(&matrix, &fit_options(case.options)).ok()?;
-    let level = 1.0 - case.options.confidence;
+    let level = case.options.level();
     let assumptions = vec![
         normality(fitted.residuals(), level),
         equal_variances(&fitted, case.cells, level),

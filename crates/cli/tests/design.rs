@@ -437,7 +437,7 @@ fn what_cannot_be_planned_is_the_users_error_with_advice() {
 #[test]
 fn a_file_that_is_no_study_is_refused_as_what_it_is() {
     let dir = tempfile::tempdir().unwrap();
-    in_dir(dir.path(), &[]).fails(2, "cannot read `s.toml`");
+    in_dir(dir.path(), &[]).fails(2, "cannot read s.toml");
     std::fs::write(dir.path().join("s.toml"), b"name = \"x\"\n\xff").unwrap();
     in_dir(dir.path(), &[]).fails(2, "s.toml:2: this is not UTF-8 text");
     std::fs::write(dir.path().join("s.toml"), vec![b'#'; 5 << 20]).unwrap();

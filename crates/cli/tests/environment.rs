@@ -12,7 +12,7 @@ const SCRIPT: &str = "echo \"$OMP_NUM_THREADS $MKL_NUM_THREADS $PYTHONUNBUFFERED
 fn check(set: &[(&str, &str)], expected: &str) {
     let dir = tempfile::tempdir().expect("a directory");
     let study = format!(
-        "[job]\ncommand = [\"sh\", \"-c\", '{SCRIPT}']\n[factors]\nx = [1, 2]\n\
+        "[job]\nreads_env = true\ncommand = [\"sh\", \"-c\", '{SCRIPT}']\n[factors]\nx = [1, 2]\n\
          [fixed]\ncpus = 1\n[responses]\ntime = \"duration_s\"\n"
     );
     std::fs::write(dir.path().join("s.toml"), study).expect("the study is written");

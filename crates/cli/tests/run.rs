@@ -308,7 +308,7 @@ fn records_that_cannot_be_trusted_are_refused_with_code_4() {
     }
     std::fs::write(&table, &whole).unwrap();
 
-    let newer = text.replacen("\"format_version\": 1", "\"format_version\": 99", 1);
+    let newer = text.replacen("\"format_version\": 2", "\"format_version\": 99", 1);
     assert_ne!(newer, text, "the manifest states its version");
     std::fs::write(&manifest, newer).unwrap();
     run(dir.path(), ["show", "r"]).fails(4, "format version 99");

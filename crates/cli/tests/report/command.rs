@@ -253,7 +253,7 @@ fn what_cannot_be_is_refused_with_a_hint() {
     refused(
         &["report", "made.study", "--out", "no/such/place.html"],
         3,
-        "cannot write `no/such/place.html`",
+        "cannot write no/such/place.html",
     );
     refused(
         &["report", "made.study/runs/r01.1", "--slo", "3s"],

@@ -48,7 +48,7 @@ pub use error::{Difference, Malformed, OpenDataError, Position};
 pub use format::{Format, FormatError};
 pub use open::{open, open_noting};
 pub use options::Options;
-pub use order::{epoch_order, epoch_order_into, shard};
+pub use order::{epoch_order_into, shard};
 pub use shared::{Bytes, Element, Floats, Ids, Offsets, Shared};
 pub use spec::{DataSpec, DataSpecError};
 pub use split::{Fold, Holdout, HoldoutError, Parts, TestFraction, stratified};

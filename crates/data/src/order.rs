@@ -26,8 +26,9 @@ pub fn shard(rows: usize, workers: usize, worker: usize) -> Range<usize> {
     start..start + even + usize::from(worker < larger)
 }
 
-/// The order in which an epoch visits `rows` rows: a permutation that seed and
-/// epoch determine for ever, on every machine.
+/// Writes the order in which an epoch visits `rows` rows, into memory that is
+/// used again in every epoch: a permutation that seed and epoch determine for
+/// ever, on every machine.
 ///
 /// The algorithm is Fisher and Yates's shuffle from the last place down, with
 /// draws by Lemire's method from ChaCha8 under the key "seed (little-endian),
@@ -38,17 +39,6 @@ pub fn shard(rows: usize, workers: usize, worker: usize) -> Range<usize> {
 /// If there are more rows than 32 bits can number, which no [`DataSet`] has.
 ///
 /// [`DataSet`]: crate::DataSet
-pub fn epoch_order(seed: u64, epoch: u64, rows: usize) -> Vec<u32> {
-    let mut order = Vec::new();
-    epoch_order_into(seed, epoch, rows, &mut order);
-    order
-}
-
-/// [`epoch_order`] into memory that is used again in every epoch.
-///
-/// # Panics
-///
-/// As [`epoch_order`].
 pub fn epoch_order_into(seed: u64, epoch: u64, rows: usize, order: &mut Vec<u32>) {
     let rows = u32::try_from(rows).expect("a data set numbers its rows with 32 bits");
     order.clear();
@@ -61,6 +51,12 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    fn epoch_order(seed: u64, epoch: u64, rows: usize) -> Vec<u32> {
+        let mut order = vec![u32::MAX; 3];
+        epoch_order_into(seed, epoch, rows, &mut order);
+        order
+    }
 
     proptest! {
         #[test]

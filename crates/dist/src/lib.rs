@@ -19,7 +19,6 @@
 //! This crate deliberately holds no data, draws no random numbers and fits
 //! nothing: it maps parameters and numbers to probabilities.
 
-mod beta;
 mod chi_squared;
 mod exponential;
 mod fisher_f;
@@ -36,7 +35,6 @@ mod student_t;
 mod studentized_range;
 mod tails;
 
-pub use beta::Beta;
 pub use chi_squared::ChiSquared;
 pub use exponential::Exponential;
 pub use fisher_f::FisherF;

@@ -4,7 +4,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use paceline_dist::{
-    Beta, ChiSquared, FisherF, Gamma, NoncentralF, Normal, Poisson, StudentT, StudentizedRange,
+    ChiSquared, FisherF, Gamma, NoncentralF, Normal, Poisson, StudentT, StudentizedRange,
 };
 use serde_json::Value;
 
@@ -39,10 +39,6 @@ fn evaluate(dist: &str, params: &[f64], x: f64) -> (f64, f64) {
         ("studentized_range", &[groups, df]) => {
             let range = StudentizedRange::new(groups as u32, df).unwrap();
             (range.cdf(x), range.sf(x))
-        }
-        ("beta", &[a, b]) => {
-            let beta = Beta::new(a, b).unwrap();
-            (beta.cdf(x), beta.sf(x))
         }
         ("gamma", &[shape, rate]) => {
             let gamma = Gamma::new(shape, rate).unwrap();

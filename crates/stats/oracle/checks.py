@@ -153,29 +153,11 @@ def groups_differ():
             case("bartlett", name, "R", given, statistic=s, df=d, p=p)
 
 
-def two_groups():
-    for name, g in GROUPS.items():
-        a, b = g[0], g[1]
-        given = {"first": a, "second": b}
-        a, b = centred([a, b])
-        res = st.ttest_ind(b, a, equal_var=False)
-        low, high = res.confidence_interval(0.95)
-        case("welch_t", name, "scipy", given, statistic=res.statistic, df=res.df, p=res.pvalue, lower=low, upper=high)
-        u, p = st.mannwhitneyu(a, b)
-        case("mann_whitney", name, "scipy", given, statistic=u, p=p)
-    small, large = rng.normal(0, 1, 5), rng.normal(0.8, 1, 40)
-    u, p = st.mannwhitneyu(small, large)
-    case("mann_whitney", "exact 5 and 40", "scipy", {"first": small, "second": large}, statistic=u, p=p)
-    u, p = r("wilcox.test(x, y, exact=TRUE)[c('statistic','p.value')]", x=small, y=large)
-    case("mann_whitney", "exact 5 and 40", "R", {"first": small, "second": large}, statistic=u, p=p)
-    for name, n in (("20 pairs", 20), ("3 pairs", 3), ("200 pairs", 200)):
-        x = rng.normal(0, 1, n)
-        y = 0.6 * x + rng.normal(0, 1, n)
-        res = st.pearsonr(x, y)
-        case("pearson", name, "scipy", {"first": x, "second": y}, coefficient=res.statistic, p=res.pvalue)
-        x, y = x.round(1), y.round(1)
-        res = st.spearmanr(x, y)
-        case("spearman", name + " with ties", "scipy", {"first": x, "second": y}, coefficient=res.statistic, p=res.pvalue)
+def skip_draws():
+    """Draws of cases that are gone: the data of later ones stay what they were."""
+    rng.normal(0, 1, 5), rng.normal(0.8, 1, 40)
+    for n in (20, 3, 200):
+        rng.normal(0, 1, n), rng.normal(0, 1, n)
 
 
 def pairs():
@@ -200,11 +182,8 @@ def corrections():
     for name, p in (("spread", rng.uniform(0, 0.2, 15)), ("tiny", 10.0 ** -rng.uniform(1, 60, 9)),
                     ("ties", np.array([0.01, 0.04, 0.01, 0.5, 1.0, 0.0])), ("one", np.array([0.03]))):
         given = {"p_values": p}
-        for test, method in (("bonferroni", "bonferroni"), ("holm", "holm"), ("benjamini_hochberg", "fdr_bh")):
-            case(test, name, "statsmodels", given, corrected=multipletests(p, method=method)[1])
-        out = r("list(p.adjust(p,'holm'), p.adjust(p,'BH'))", p=p)
-        case("holm", name, "R", given, corrected=out[:len(p)])
-        case("benjamini_hochberg", name, "R", given, corrected=out[len(p):])
+        case("holm", name, "statsmodels", given, corrected=multipletests(p, method="holm")[1])
+        case("holm", name, "R", given, corrected=r("list(p.adjust(p,'holm'))", p=p))
 
 
 def imhof(eigenvalues, x):
@@ -272,12 +251,6 @@ def f_of(y, small, large):
 def permutations():
     """Every arrangement, so that the shuffled p-value has an exact value to
     approach."""
-    g = [np.array([1.0, 2.5, 1.75]), np.array([2.0, 4.25]), np.array([5.0, 3.5])]
-    pooled = np.concatenate(g)
-    cut = np.cumsum([len(v) for v in g])[:-1]
-    f = st.f_oneway(*g).statistic
-    hits = [st.f_oneway(*np.split(np.array(o), cut)).statistic >= f * (1 - 1e-10) for o in itertools.permutations(pooled)]
-    case("permutation_anova", "seven values", "all 5040 arrangements", {"groups": [v.tolist() for v in g]}, statistic=f, p=float(np.mean(hits)))
     x = np.array([1.0, 2, 3, 4, 5, 6, 7])
     z = np.array([0.0, 1, 0, 1, 1, 0, 1])
     y = np.array([2.1, 3.9, 3.2, 6.4, 6.5, 6.1, 9.6])
@@ -306,7 +279,7 @@ if __name__ == "__main__":
     residuals, exog, table = paper()
     normality(residuals)
     groups_differ()
-    two_groups()
+    skip_draws()
     pairs()
     corrections()
     regression(residuals, exog, table)

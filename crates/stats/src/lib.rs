@@ -52,6 +52,5 @@ pub mod lack_of_fit;
 mod lstsq;
 pub mod marginal;
 pub mod matrix;
-pub mod means;
 mod parallel;
 pub mod table;

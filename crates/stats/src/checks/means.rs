@@ -1,7 +1,5 @@
 //! Do the means of groups differ?
 
-use paceline_dist::StudentT;
-
 use super::outcome::FTest;
 use super::sample::{Groups, Moments, SampleError, between};
 
@@ -54,57 +52,6 @@ pub fn welch_anova(groups: &Groups<'_>) -> Result<FTest, SampleError> {
         / (k * k - 1.0);
     let statistic = between / (1.0 + 2.0 * (k - 2.0) * imbalance);
     Ok(FTest::new(statistic, df1, 1.0 / (3.0 * imbalance)))
-}
-
-/// The difference of two means, with unequal variances.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct MeanDifference {
-    /// The mean of the second group minus that of the first.
-    pub difference: f64,
-    /// The standard error of the difference.
-    pub standard_error: f64,
-    /// The difference over its standard error.
-    pub statistic: f64,
-    /// Welch's approximate degrees of freedom.
-    pub df: f64,
-    /// The two-sided p-value.
-    pub p: f64,
-}
-
-impl MeanDifference {
-    /// The ends of the confidence interval of the difference.
-    ///
-    /// # Errors
-    ///
-    /// If the level is not between zero and one.
-    pub fn interval(&self, level: f64) -> Result<(f64, f64), SampleError> {
-        let alpha = error_rate(level)?;
-        let t = StudentT::new(self.df).expect("Welch's degrees of freedom are positive");
-        let margin = t.upper_quantile(0.5 * alpha) * self.standard_error;
-        Ok((self.difference - margin, self.difference + margin))
-    }
-}
-
-/// Welch's t test: equal means of two groups, if they are normal, whatever their
-/// variances.
-///
-/// # Errors
-///
-/// If a group has fewer than two values, if a value is not finite, or if a
-/// group does not vary.
-pub fn welch_t(first: &[f64], second: &[f64]) -> Result<MeanDifference, SampleError> {
-    let moments = Groups::new(&[first, second])?.varying_moments()?;
-    let (standard_error, df) = welch_error(&moments[0], &moments[1]);
-    let difference = moments[1].mean.minus(moments[0].mean);
-    let statistic = difference / standard_error;
-    let t = StudentT::new(df).expect("Welch's degrees of freedom are positive");
-    Ok(MeanDifference {
-        difference,
-        standard_error,
-        statistic,
-        df,
-        p: t.two_sided(statistic),
-    })
 }
 
 /// The standard error of a difference of means and its degrees of freedom by

@@ -9,17 +9,14 @@
 //! | are the residuals normal? | [`shapiro_wilk`], [`anderson_darling`] |
 //! | is their spread the same everywhere? | [`bartlett`], [`levene`], [`brown_forsythe`], [`breusch_pagan`] |
 //! | are they independent in run order? | [`durbin_watson`] |
-//! | do groups differ? | [`one_way_anova`], [`welch_anova`], [`kruskal_wallis`], [`permutation_anova`] |
-//! | do two groups differ? | [`welch_t`], [`mann_whitney`] |
+//! | do groups differ? | [`one_way_anova`], [`welch_anova`], [`kruskal_wallis`] |
 //! | does a model need these terms, without normality? | [`freedman_lane`] |
 //! | which groups differ? | [`tukey_hsd`], [`games_howell`] |
-//! | which of many p-values count? | [`bonferroni`], [`holm`], [`benjamini_hochberg`] |
+//! | which of many p-values count? | [`holm`] |
 //! | which effects of an unreplicated design count? | [`lenth`], [`half_normal_quantiles`] |
-//! | do two variables move together? | [`pearson`], [`spearman`] |
 
 mod autocorrelation;
 mod column_space;
-mod correlation;
 mod lenth;
 mod means;
 mod multiplicity;
@@ -32,16 +29,15 @@ mod sample;
 mod spread;
 
 pub use autocorrelation::{DurbinWatson, DurbinWatsonMethod, durbin_watson};
-pub use correlation::{Correlation, pearson, spearman};
 pub use lenth::{Lenth, LenthEffect, half_normal_quantiles, lenth};
-pub use means::{MeanDifference, one_way_anova, welch_anova, welch_t};
-pub use multiplicity::{NotAProbability, benjamini_hochberg, bonferroni, holm};
+pub use means::{one_way_anova, welch_anova};
+pub use multiplicity::{NotAProbability, holm};
 pub use normality::{NormalityTest, anderson_darling, shapiro_wilk};
 pub use outcome::{ChiSquaredTest, FTest};
 pub use pairwise::{
     GroupMean, PairwiseComparison, games_howell, tukey_contrasts, tukey_hsd, tukey_kramer,
 };
-pub use permutation::{PermutationTest, freedman_lane, permutation_anova};
-pub use ranks::{MannWhitney, MannWhitneyMethod, kruskal_wallis, mann_whitney};
+pub use permutation::{PermutationTest, freedman_lane};
+pub use ranks::kruskal_wallis;
 pub use sample::{Groups, SampleError};
 pub use spread::{BreuschPagan, bartlett, breusch_pagan, brown_forsythe, levene};

@@ -12,19 +12,6 @@ pub struct NotAProbability {
     pub value: f64,
 }
 
-/// Bonferroni's correction: each p-value times the number of tests. Keeps the
-/// chance of any false discovery below the level; [`holm`] does so too and never
-/// finds less.
-///
-/// # Errors
-///
-/// If a value is not a probability.
-pub fn bonferroni(p_values: &[f64]) -> Result<Vec<f64>, NotAProbability> {
-    probabilities(p_values)?;
-    let tests = p_values.len() as f64;
-    Ok(p_values.iter().map(|p| (p * tests).min(1.0)).collect())
-}
-
 /// Holm's step-down correction (Scandinavian Journal of Statistics 6, 1979):
 /// keeps the chance of any false discovery below the level, whatever the
 /// dependence between the tests.
@@ -40,26 +27,6 @@ pub fn holm(p_values: &[f64]) -> Result<Vec<f64>, NotAProbability> {
         let remaining = (order.len() - passed) as f64;
         largest = largest.max((p_values[index] * remaining).min(1.0));
         corrected[index] = largest;
-    }
-    Ok(corrected)
-}
-
-/// The step-up correction of Benjamini and Hochberg (Journal of the Royal
-/// Statistical Society B 57, 1995): keeps the expected share of false
-/// discoveries below the level, for independent or positively dependent tests.
-///
-/// # Errors
-///
-/// If a value is not a probability.
-pub fn benjamini_hochberg(p_values: &[f64]) -> Result<Vec<f64>, NotAProbability> {
-    let order = ascending(p_values)?;
-    let tests = order.len() as f64;
-    let mut corrected = vec![0.0; p_values.len()];
-    let mut smallest = 1.0_f64;
-    for (passed, &index) in order.iter().enumerate().rev() {
-        let rank = passed as f64 + 1.0;
-        smallest = smallest.min(p_values[index] * (tests / rank));
-        corrected[index] = smallest;
     }
     Ok(corrected)
 }

@@ -3,7 +3,7 @@
 use paceline_numeric::Chance;
 
 use super::column_space::ColumnSpace;
-use super::sample::{Groups, Moments, SampleError, finite};
+use super::sample::{SampleError, finite};
 use crate::lstsq::sum_of_squares;
 
 /// The result of a permutation test.
@@ -52,57 +52,6 @@ impl PermutationTest {
             p: (f64::from(as_extreme) + 1.0) / (f64::from(permutations) + 1.0),
         }
     }
-}
-
-/// The one-way analysis of variance by shuffling values between groups: exact
-/// for groups of the same distribution, whatever it is.
-///
-/// # Errors
-///
-/// If every group has one value, or if all values are equal.
-pub fn permutation_anova(
-    groups: &Groups<'_>,
-    permutations: u32,
-    seed: u64,
-) -> Result<PermutationTest, SampleError> {
-    let mut values = groups.pooled();
-    let total = Moments::of(&values);
-    let df1 = groups.count() as f64 - 1.0;
-    let df2 = total.count - groups.count() as f64;
-    if df2 < 1.0 {
-        return Err(SampleError::TooFew {
-            needed: groups.count() + 1,
-            found: values.len(),
-        });
-    }
-    if total.square <= 0.0 {
-        return Err(SampleError::Constant);
-    }
-    values
-        .iter_mut()
-        .for_each(|value| *value = total.mean.deviation(*value));
-    let sizes: Vec<usize> = groups.iter().map(<[f64]>::len).collect();
-    let share = |values: &[f64]| {
-        let mut rest = values;
-        let mut between = 0.0;
-        for &size in &sizes {
-            let (own, others) = rest.split_at(size);
-            rest = others;
-            between += own.iter().sum::<f64>().powi(2) / size as f64;
-        }
-        (between / total.square).min(1.0)
-    };
-    let observed = share(&values);
-    let mut chance = Chance::new(seed, 0);
-    Ok(PermutationTest::run(
-        observed,
-        (df1, df2),
-        permutations,
-        || {
-            chance.shuffle(&mut values);
-            share(&values)
-        },
-    ))
 }
 
 /// The test of Freedman and Lane (Journal of Business and Economic Statistics 1,

@@ -1,7 +1,5 @@
 //! Tests on ranks, which ask nothing of the distribution of the values.
 
-use paceline_dist::Normal;
-
 use super::outcome::ChiSquaredTest;
 use super::sample::{Groups, SampleError};
 
@@ -58,99 +56,4 @@ pub fn kruskal_wallis(groups: &Groups<'_>) -> Result<ChiSquaredTest, SampleError
     }
     let statistic = 12.0 * between / (n * (n + 1.0)) / correction;
     Ok(ChiSquaredTest::new(statistic, groups.count() as f64 - 1.0))
-}
-
-/// How a p-value of Mann and Whitney was found.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum MannWhitneyMethod {
-    /// By counting all arrangements of the ranks.
-    Exact,
-    /// By a normal approximation with corrections for ties and continuity.
-    Normal,
-}
-
-/// The result of the test of Mann and Whitney.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct MannWhitney {
-    /// U: in how many pairs the value of the first group is the larger one;
-    /// equal values count one half.
-    pub statistic: f64,
-    /// The probability that a value of the first group is larger than one of
-    /// the second, estimated by `U / (n₁ n₂)`.
-    pub superiority: f64,
-    /// The two-sided p-value.
-    pub p: f64,
-    /// How the p-value was found.
-    pub method: MannWhitneyMethod,
-}
-
-/// The greatest size of the smaller group for which arrangements are counted.
-const EXACT_SMALLER: usize = 8;
-/// The greatest number of pairs for which arrangements are counted.
-const EXACT_PAIRS: usize = 1_000_000;
-
-/// The test of Mann and Whitney: neither group tends to larger values.
-///
-/// Exact if the smaller group has at most 8 values, none of them tied, and there
-/// are at most a million pairs; approximate otherwise.
-///
-/// # Errors
-///
-/// If a group is empty, if a value is not finite, or if all are equal.
-pub fn mann_whitney(first: &[f64], second: &[f64]) -> Result<MannWhitney, SampleError> {
-    let pooled = Groups::new(&[first, second])?.pooled();
-    let ranks = Ranks::of(&pooled);
-    let (n1, n2) = (first.len() as f64, second.len() as f64);
-    let n = n1 + n2;
-    let rank_sum: f64 = ranks.of_value[..first.len()].iter().sum();
-    let statistic = rank_sum - 0.5 * n1 * (n1 + 1.0);
-    let pairs = n1 * n2;
-    let larger = statistic.max(pairs - statistic);
-    let smaller_group = first.len().min(second.len());
-    let few = first
-        .len()
-        .checked_mul(second.len())
-        .is_some_and(|pairs| pairs <= EXACT_PAIRS);
-    let (p, method) = if ranks.ties == 0.0 && smaller_group <= EXACT_SMALLER && few {
-        let larger_group = first.len().max(second.len());
-        // Without ties U is a whole number.
-        let tail = exact_tail(smaller_group, larger_group, (pairs - larger) as usize);
-        (2.0 * tail, MannWhitneyMethod::Exact)
-    } else {
-        let variance = pairs / 12.0 * (n + 1.0 - ranks.ties / (n * (n - 1.0)));
-        if variance <= 0.0 {
-            return Err(SampleError::Constant);
-        }
-        let z = (larger - 0.5 * pairs - 0.5) / variance.sqrt();
-        (2.0 * Normal.sf(z), MannWhitneyMethod::Normal)
-    };
-    Ok(MannWhitney {
-        statistic,
-        superiority: statistic / pairs,
-        p: p.min(1.0),
-        method,
-    })
-}
-
-/// The probability that U is at most `u`, all arrangements of `small + large`
-/// distinct values being equally likely.
-///
-/// The number of arrangements with a given U is a coefficient of the Gaussian
-/// binomial `Π (1 - q^(large+i)) / (1 - q^i)`, built factor by factor. Each
-/// factor is also divided by the number of arrangements so far, so the
-/// coefficients are probabilities and cannot overflow.
-fn exact_tail(small: usize, large: usize, u: usize) -> f64 {
-    let mut probability = vec![0.0; u + 1];
-    probability[0] = 1.0;
-    for i in 1..=small {
-        let (shift, scale) = (large + i, i as f64 / (large + i) as f64);
-        for j in (shift..=u).rev() {
-            probability[j] -= probability[j - shift];
-        }
-        for j in i..=u {
-            probability[j] += probability[j - i];
-        }
-        probability.iter_mut().for_each(|value| *value *= scale);
-    }
-    probability.iter().sum::<f64>().clamp(0.0, 1.0)
 }

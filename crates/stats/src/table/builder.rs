@@ -108,33 +108,6 @@ impl TableBuilder {
         })
     }
 
-    /// Adds cells at the end of one column.
-    ///
-    /// # Panics
-    ///
-    /// When `column` is not below the number of names.
-    pub fn extend_column<'a>(&mut self, column: usize, cells: impl IntoIterator<Item = &'a str>) {
-        for cell in cells {
-            self.columns[column].push(cell);
-        }
-    }
-
-    /// Adds numbers at the end of one column.
-    ///
-    /// # Panics
-    ///
-    /// When `column` is not below the number of names.
-    pub fn extend_numbers(&mut self, column: usize, values: &[f64]) {
-        match &mut self.columns[column] {
-            Growing::Numbers(numbers) => numbers.extend_from_slice(values),
-            Growing::Labels(labels) => {
-                for &value in values {
-                    labels.push_number(value);
-                }
-            }
-        }
-    }
-
     /// The finished table.
     ///
     /// # Errors
@@ -343,26 +316,6 @@ mod tests {
                 value: "2s".into()
             })
         );
-    }
-
-    #[test]
-    fn chunks_of_a_column_are_as_good_as_rows() {
-        let mut builder = Table::builder(["x", "y"]);
-        builder.reserve(4);
-        builder.extend_column(0, ["1", "2"]);
-        builder.extend_column(0, ["lan", "wifi"]);
-        builder.extend_numbers(1, &[0.5, 1.5, 2.5, 3.5]);
-        builder.extend_numbers(0, &[7.0]);
-        builder.extend_column(1, ["4.5"]);
-        let table = builder.finish().unwrap();
-        let rows: Vec<&[&str]> = vec![
-            &["1", "0.5"],
-            &["2", "1.5"],
-            &["lan", "2.5"],
-            &["wifi", "3.5"],
-            &["7", "4.5"],
-        ];
-        assert_eq!(table, build(&rows).unwrap());
     }
 
     #[test]

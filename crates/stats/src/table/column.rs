@@ -84,25 +84,6 @@ impl Column {
         Column { name, data }
     }
 
-    /// The same column in some of its rows only.
-    pub(super) fn pick(&self, rows: &[u32]) -> Column {
-        let data = match &self.data {
-            ColumnData::Numeric(values) => {
-                ColumnData::Numeric(rows.iter().map(|&row| values[row as usize]).collect())
-            }
-            ColumnData::Categorical {
-                levels,
-                codes,
-                first_text,
-            } => ColumnData::Categorical {
-                levels: levels.clone(),
-                codes: rows.iter().map(|&row| codes[row as usize]).collect(),
-                first_text: first_text.clone(),
-            },
-        };
-        Column::with_data(self.name.clone(), data)
-    }
-
     /// The name.
     pub fn name(&self) -> &str {
         &self.name

@@ -117,58 +117,6 @@ impl Table {
         self.columns.iter().position(|column| column.name() == name)
     }
 
-    /// The table split by the values of a column, in their order; the column
-    /// itself is left out, and so are rows that miss it. `None` if there is no
-    /// such column.
-    pub fn split_by(&self, name: &str) -> Option<Vec<(String, Table)>> {
-        let position = self.position(name)?;
-        let column = &self.columns[position];
-        let mut groups: Vec<(String, Vec<u32>)> = Vec::new();
-        match column.data() {
-            ColumnData::Categorical { levels, codes, .. } => {
-                groups.extend(levels.iter().map(|level| (level.clone(), Vec::new())));
-                for (row, &code) in codes.iter().enumerate() {
-                    if let Some(group) = groups.get_mut(code as usize) {
-                        group.1.push(row as u32);
-                    }
-                }
-            }
-            ColumnData::Numeric(values) => {
-                let mut rows: Vec<u32> = (0..values.len() as u32)
-                    .filter(|&row| !values[row as usize].is_nan())
-                    .collect();
-                rows.sort_by(|&a, &b| values[a as usize].total_cmp(&values[b as usize]));
-                for row in rows {
-                    let value = (values[row as usize] + 0.0).to_string();
-                    match groups.last_mut() {
-                        Some(group) if group.0 == value => group.1.push(row),
-                        _ => groups.push((value, vec![row])),
-                    }
-                }
-            }
-        }
-        let parts = groups
-            .into_iter()
-            .filter(|(_, rows)| !rows.is_empty())
-            .map(|(value, mut rows)| {
-                rows.sort_unstable();
-                let columns = self
-                    .columns
-                    .iter()
-                    .enumerate()
-                    .filter(|(index, _)| *index != position)
-                    .map(|(_, column)| column.pick(&rows))
-                    .collect();
-                let table = Table {
-                    columns,
-                    rows: rows.len(),
-                };
-                (value, table)
-            })
-            .collect();
-        Some(parts)
-    }
-
     /// The column name closest to a mistyped one, if any is close.
     pub fn nearest_name(&self, name: &str) -> Option<&str> {
         nearest(name, self.columns.iter().map(Column::name))
@@ -202,21 +150,6 @@ mod tests {
             result.unwrap_err().to_string(),
             "column `a`, row 3: level code 1 of 1 levels"
         );
-    }
-
-    #[test]
-    fn a_table_splits_by_the_values_of_a_column() {
-        let table = Table::new(vec![
-            Column::numeric("n", vec![4.0, 1.0, f64::NAN, 4.0]),
-            Column::from_labels("k", &["u", "v", "u", "v"]),
-        ])
-        .unwrap();
-        let parts = table.split_by("n").unwrap();
-        let sizes: Vec<(&str, usize)> = parts.iter().map(|(v, t)| (v.as_str(), t.rows())).collect();
-        assert_eq!(sizes, [("1", 1), ("4", 2)]);
-        assert_eq!(parts[0].1.columns().len(), 1);
-        assert_eq!(table.split_by("k").unwrap().len(), 2);
-        assert_eq!(table.split_by("z"), None);
     }
 
     #[test]

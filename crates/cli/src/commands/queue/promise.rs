@@ -6,7 +6,7 @@ use crate::failure::Failure;
 use crate::output::Page;
 use anyhow::anyhow;
 use paceline_advise::queue::{Capacity, Promise, PromiseError, Service, capacity};
-use paceline_report::number::percent;
+use paceline_report::number::{percent, plural};
 use paceline_report::text::{Column, Table, paragraph};
 use serde_json::{Value, json};
 use std::ops::RangeInclusive;
@@ -95,9 +95,11 @@ impl CapacityTable {
             },
         ] = self.lines.as_slice()
         {
-            let plural = if *servers == 1 { "" } else { "s" };
             let most = jobs(rate.per_time());
-            let sentence = format!("With {servers} server{plural}, {promise} up to {most}.");
+            let sentence = format!(
+                "With {}, {promise} up to {most}.",
+                plural(*servers, "server")
+            );
             text.push_str(&paragraph("", &sentence, page.width));
         } else {
             text.push_str(&format!("{promise}:\n\n"));

@@ -6,13 +6,12 @@ use super::data;
 use super::given::Given;
 use super::job::{checkpoint_place, usable_cpus};
 use super::reports::Reports;
-use super::trainer::plural;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output;
 use anyhow::anyhow;
 use paceline_data::{DataSpec, Options};
-use paceline_report::number;
+use paceline_report::number::{self, plural};
 use paceline_train::{AskClassicError, ClassicSpec, FitClassicError, Fitted, Judged, RowsRefused};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -91,8 +90,8 @@ impl ClassicJob {
             "{} on {}: {} on {}\n",
             self.model,
             self.data,
-            plural(split.train.rows() as u64, "row"),
-            plural(self.threads as u64, "thread")
+            plural(split.train.rows(), "row"),
+            plural(self.threads, "thread")
         ))?;
         let Fitted { model, elapsed } = self
             .model

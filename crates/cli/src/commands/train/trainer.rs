@@ -12,7 +12,7 @@ use crate::failure::Failure;
 use crate::output;
 use anyhow::Context;
 use paceline_records::{Run, State, WallTime};
-use paceline_report::number;
+use paceline_report::number::{self, plural};
 use paceline_train::{
     ClusterSession, Ending, Evaluation, External, Notice, Outcome, ProgressReport, RunRecord,
     Watch, WorkerTotals,
@@ -46,7 +46,7 @@ pub(crate) fn trainer(args: &Args) -> Result<Exit, Failure> {
         let cluster = &plan.cluster;
         format!(
             "{} under {}, each with ",
-            plural(u64::from(cluster.workers.get()), "worker"),
+            plural(cluster.workers.get() as usize, "worker"),
             cluster.strategy
         )
     });
@@ -56,7 +56,7 @@ pub(crate) fn trainer(args: &Args) -> Result<Exit, Failure> {
     output::data(&format!(
         "{title}: {}batches of {batch_size} on {}\n",
         cluster_words.unwrap_or_default(),
-        plural(threads as u64, "thread")
+        plural(threads, "thread")
     ))?;
     let mut told = Told {
         reports,
@@ -170,7 +170,7 @@ fn summary(outcome: &Outcome) -> Vec<(&'static str, f64)> {
 }
 
 fn conclusion(outcome: &Outcome, rate: f64) -> String {
-    let steps = plural(outcome.progress.steps, "step");
+    let steps = plural(outcome.progress.steps as usize, "step");
     let time = number::duration(outcome.progress.elapsed.as_secs_f64());
     match outcome.ending {
         Ending::Epochs => format!("all epochs done: {steps} in {time}"),
@@ -188,11 +188,6 @@ fn conclusion(outcome: &Outcome, rate: f64) -> String {
             number::significant(rate / 4.0, 2)
         ),
     }
-}
-
-pub(super) fn plural(count: u64, noun: &str) -> String {
-    let ending = if count == 1 { "" } else { "s" };
-    format!("{} {noun}{ending}", number::count(count))
 }
 
 /// Names this process for whoever lists processes: the record's samples tell

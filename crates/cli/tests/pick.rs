@@ -251,7 +251,8 @@ fn senseless_probabilities_levels_and_sizes_are_refused() {
         .fails(2, "is not between 0.01 and 0.9999");
     }
     let dir = tempfile::tempdir().expect("a temporary directory");
-    let rows = [1e308, -1e308, 1.0, 2.0, 3.0, 4.0].map(|x| format!("{x},{}\n", x.signum() + 5.0));
+    let rows =
+        [1e308_f64, -1e308, 1.0, 2.0, 3.0, 4.0].map(|x| format!("{x},{}\n", x.signum() + 5.0));
     std::fs::write(
         dir.path().join("t.csv"),
         format!("x,time\n{}", rows.concat()),

@@ -169,7 +169,10 @@ fn service_is_estimated_from_a_table_and_the_rows_that_are_asked_for() {
 #[test]
 fn what_makes_no_queue_is_refused_with_its_place_and_a_hint() {
     for (args, what) in [
-        ("--arrivals inf/s --service 3s", "--arrivals: `inf/s` is not"),
+        (
+            "--arrivals inf/s --service 3s",
+            "--arrivals: `inf/s` is not",
+        ),
         ("--arrivals -1/s --service 3s", "--arrivals: -1 is not"),
         ("--arrivals 0/s --service 3s", "--arrivals: 0 is not"),
         ("--arrivals 3 --service 3s", "--arrivals: `3` is not a rate"),

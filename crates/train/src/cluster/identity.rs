@@ -33,7 +33,6 @@ impl TrainingIdentity {
         let clip = settings.clip.map_or("none".to_owned(), |c| c.to_string());
         let mut entries = vec![
             ("model", model.to_owned()),
-            (CONTENT, content(data)),
             ("batch_size", settings.batch_size.to_string()),
             ("seed", settings.seed.to_string()),
             ("optimizer", settings.optimizer.to_string()),
@@ -50,6 +49,9 @@ impl TrainingIdentity {
                 ("compress", cluster.compress.to_string()),
             ]);
         }
+        // Last: where an option differs that decides which rows are held out,
+        // it is named and not what follows from it.
+        entries.push((CONTENT, content(data)));
         Self {
             shared: entries.len(),
             entries,
@@ -77,7 +79,10 @@ impl TrainingIdentity {
         &self,
         words: &BTreeMap<String, String>,
     ) -> Option<(&'static str, String, String)> {
-        self.entries.iter().find_map(|(name, own)| {
+        let is_content = |entry: &&(&str, String)| entry.0 == CONTENT;
+        let options = self.entries.iter().filter(|entry| !is_content(entry));
+        let content = self.entries.iter().filter(is_content);
+        options.chain(content).find_map(|(name, own)| {
             let was = match words.get(*name) {
                 None if *name == CONTENT => return None,
                 // The optimizer is told with what it remembers.
@@ -208,6 +213,19 @@ mod tests {
         assert_eq!(here.difference_from(&here.words()), None);
         let (name, was, is) = here.difference_from(&there.words()).unwrap();
         assert_eq!((name, &*was, &*is), ("data", "/there/a.csv", "/here/a.csv"));
+    }
+
+    #[test]
+    fn options_are_named_before_what_follows_from_them() {
+        let own = identity(&[("seed", "1"), (CONTENT, "x")]);
+        let own = own.with_local("data", "a.csv".to_owned());
+        let mut words = own.words();
+        words.insert(CONTENT.to_owned(), "y".to_owned());
+        assert_eq!(own.difference_from(&words).unwrap().0, CONTENT);
+        words.insert("data".to_owned(), "b.csv".to_owned());
+        assert_eq!(own.difference_from(&words).unwrap().0, "data");
+        words.insert("seed".to_owned(), "2".to_owned());
+        assert_eq!(own.difference_from(&words).unwrap().0, "seed");
     }
 
     #[test]

@@ -353,10 +353,11 @@ impl<'a> Server<'a> {
         self.tell(out);
     }
 
-    /// Now and then: looks for losses and hangs, and reports.
-    pub(super) fn on_tick(&mut self, now: Instant, out: &mut dyn Outbox) {
+    /// Now and then: looks for losses and hangs, and reports; says whether it
+    /// was time to.
+    pub(super) fn on_tick(&mut self, now: Instant, out: &mut dyn Outbox) -> bool {
         if now.saturating_duration_since(self.looked_around) < PROGRESS_EVERY {
-            return;
+            return false;
         }
         self.looked_around = now;
         let tick = self.tick(now);
@@ -372,6 +373,7 @@ impl<'a> Server<'a> {
         } else {
             out.to_controller(&ToController::Heartbeat);
         }
+        true
     }
 
     /// Since when workers have been told that the training is over.

@@ -280,8 +280,9 @@ impl Serving<'_> {
                 wait_any(&readers, &writers, Deadline::after(POLL_EVERY))?;
             }
             self.listen();
-            self.server.on_tick(now(), &mut self.links);
-            self.tell_refusals();
+            if self.server.on_tick(now(), &mut self.links) {
+                self.tell_refusals();
+            }
             if self.is_done() {
                 return Ok(End::Over);
             }

@@ -4,18 +4,23 @@ use paceline_dist::StudentT;
 use thiserror::Error;
 
 /// "Exponential increase, linear back down" of the Spark and BigDL study: double
-/// the level while the cost falls; once it does not, go back and raise the level
-/// by a tenth while the cost falls.
+/// the level while the cost falls; then go back to the best level and raise it by
+/// a tenth while the cost falls.
 ///
 /// The study compares two means of about five runs and stops on the first that
-/// is not lower, so a single noisy comparison ends the search. Here a level is an
-/// improvement only if the interval of the difference says so (Welch 1947), and
-/// an undecided comparison first earns more replicates.
+/// is not lower, so a single noisy comparison ends the search, and so does a
+/// plateau: on the study's own problem the smallest rates all learn nothing and
+/// cost the same. Here a level is worse only if the interval of the difference
+/// says so (Welch 1947). A level that cannot be told from the best one is a tie:
+/// the climb goes on past it, for at most [`ClimbParams::most_ties`] levels in a
+/// row. The answer is the level of the lowest mean, which first earns more
+/// replicates if no comparison has decided for it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Climb {
     start: f64,
     replicates: usize,
     most_replicates: usize,
+    most_ties: usize,
     most_runs: usize,
     confidence: f64,
     highest: f64,
@@ -29,9 +34,10 @@ pub struct ClimbParams {
     pub start: f64,
     /// Runs of a level before it is compared; at least two.
     pub replicates: usize,
-    /// Runs of a level after which an undecided comparison counts as no
-    /// improvement.
+    /// Runs of a level after which an undecided step of a tenth is a tie.
     pub most_replicates: usize,
+    /// How many doublings in a row may be ties before the climb turns back.
+    pub most_ties: usize,
     /// Runs after which the climb ends wherever it is.
     pub most_runs: usize,
     /// The confidence of the interval.
@@ -48,6 +54,7 @@ impl Default for ClimbParams {
             start: 0.002,
             replicates: 5,
             most_replicates: 10,
+            most_ties: 8,
             most_runs: 200,
             confidence: 0.95,
             highest: f64::INFINITY,
@@ -110,7 +117,7 @@ pub enum Action {
     },
     /// Stop.
     Done {
-        /// The best level.
+        /// The level of the lowest mean cost.
         best: f64,
         /// Its mean cost, if any of its runs had one.
         cost: Option<f64>,
@@ -124,7 +131,7 @@ pub enum Action {
 pub enum EndReason {
     /// A step of a tenth is no improvement, and the interval says so.
     NoImprovement,
-    /// A step of a tenth is still undecided after the most replicates.
+    /// Steps of a tenth are still undecided after the most replicates.
     Undecided,
     /// The next step leads above the highest level.
     RangeEnds,
@@ -134,16 +141,16 @@ pub enum EndReason {
     StartFails,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Stage {
-    Doubling,
-    Stepping,
-}
+/// How many undecided steps of a tenth in a row end a climb: about a third of
+/// the level, beyond which doubling has looked already.
+const MOST_SMALL_TIES: usize = 3;
 
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Comparison {
     Lower,
-    NotLower,
-    Undecided,
+    Higher,
+    /// The interval contains zero.
+    Tie,
 }
 
 impl ClimbParams {
@@ -177,6 +184,7 @@ impl ClimbParams {
             start: self.start,
             replicates: self.replicates,
             most_replicates: self.most_replicates,
+            most_ties: self.most_ties,
             most_runs: self.most_runs,
             confidence: self.confidence,
             highest: self.highest,
@@ -189,77 +197,111 @@ impl Climb {
     /// What to do next, given all runs so far. The climb has no state of its own:
     /// it is replayed from the history, so that it resumes after anything.
     pub fn next(&self, history: &[Observation]) -> Action {
-        let mut best = self.start;
-        let runs_of = |level: f64| -> Vec<Observation> {
-            let same = |o: &&Observation| (o.level - level).abs() <= 1e-9 * level;
-            history.iter().filter(same).copied().collect()
-        };
-        let run = |level: f64| Action::Run {
-            level,
-            replicate: runs_of(level).len() + 1,
-        };
-        let done = |best: f64, reason: EndReason| Action::Done {
-            best,
-            cost: mean(&costs(&runs_of(best))),
-            reason,
-        };
-        let used_up = history.len() >= self.most_runs;
-        if runs_of(best).len() < self.replicates {
-            return if used_up {
-                done(best, EndReason::RunsUsedUp)
-            } else {
-                run(best)
-            };
-        }
-        if costs(&runs_of(best)).len() < 2 {
-            return done(best, EndReason::StartFails);
-        }
-        let mut stage = Stage::Doubling;
-        loop {
-            let level = self.raised(best, stage);
-            if level > self.highest {
-                match stage {
-                    Stage::Doubling => {
-                        stage = Stage::Stepping;
-                        continue;
-                    }
-                    Stage::Stepping => return done(best, EndReason::RangeEnds),
-                }
-            }
-            let runs = runs_of(level);
-            if runs.len() < self.replicates {
-                return if used_up {
-                    done(best, EndReason::RunsUsedUp)
-                } else {
-                    run(level)
+        let seen = Seen(history);
+        let wanted = self.wanted(&seen);
+        let (level, reason) = match wanted {
+            Wanted::Run(level) if history.len() < self.most_runs => {
+                return Action::Run {
+                    level,
+                    replicate: seen.runs(level) + 1,
                 };
             }
-            let last = runs.len() >= self.most_replicates;
-            match (self.compare(&costs(&runs), &costs(&runs_of(best))), stage) {
-                (Comparison::Lower, _) => best = level,
-                (Comparison::Undecided, _) if !last && used_up => {
-                    return done(best, EndReason::RunsUsedUp);
-                }
-                (Comparison::Undecided, _) if !last => return run(level),
-                (Comparison::Undecided | Comparison::NotLower, Stage::Doubling) => {
-                    stage = Stage::Stepping;
-                }
-                (Comparison::Undecided, Stage::Stepping) => {
-                    return done(best, EndReason::Undecided);
-                }
-                (Comparison::NotLower, Stage::Stepping) => {
-                    return done(best, EndReason::NoImprovement);
-                }
-            }
+            Wanted::Run(_) => (seen.leader().unwrap_or(self.start), EndReason::RunsUsedUp),
+            Wanted::End(level, reason) => (level, reason),
+        };
+        Action::Done {
+            best: level,
+            cost: mean(&seen.costs(level)),
+            reason,
         }
     }
 
-    /// The level after `best`.
-    fn raised(&self, best: f64, stage: Stage) -> f64 {
-        let level = match stage {
-            Stage::Doubling => best * 2.0,
-            Stage::Stepping => best * 1.1,
-        };
+    fn wanted(&self, seen: &Seen<'_>) -> Wanted {
+        if seen.runs(self.start) < self.replicates {
+            return Wanted::Run(self.start);
+        }
+        if seen.costs(self.start).len() < 2 {
+            return Wanted::End(self.start, EndReason::StartFails);
+        }
+        if let Some(level) = self.doubling(seen) {
+            return Wanted::Run(level);
+        }
+        self.stepping(seen)
+    }
+
+    /// The next level that doubling wants to run; `None` once it has met a worse
+    /// level, too many ties or the end of the range.
+    fn doubling(&self, seen: &Seen<'_>) -> Option<f64> {
+        let (mut best, mut last) = (self.start, self.start);
+        let mut ties = 0;
+        loop {
+            let level = self.raised(last, 2.0);
+            if level > self.highest || !level.is_finite() {
+                return None;
+            }
+            if seen.runs(level) < self.replicates {
+                return Some(level);
+            }
+            match self.compare(&seen.costs(level), &seen.costs(best)) {
+                Comparison::Lower => {
+                    best = level;
+                    ties = 0;
+                }
+                Comparison::Higher => return None,
+                Comparison::Tie => ties += 1,
+            }
+            if ties > self.most_ties {
+                return None;
+            }
+            last = level;
+        }
+    }
+
+    /// Steps of a tenth from the level of the lowest mean.
+    fn stepping(&self, seen: &Seen<'_>) -> Wanted {
+        let best = seen.leader().unwrap_or(self.start);
+        let costs = seen.costs(best);
+        let tried = seen.levels();
+        let others = tried.iter().filter(|&&other| other != best);
+        let worse = |&&other: &&f64| self.compare(&seen.costs(other), &costs) == Comparison::Higher;
+        let (decided, all) = (others.clone().filter(worse).count(), others.count());
+        // A mean that is the lowest by luck gives itself away when it is run again.
+        if decided < all && seen.runs(best) < self.most_replicates && seen.varies(best) {
+            return Wanted::Run(best);
+        }
+        // Where doubling tells no level from another, tenths tell less.
+        if decided == 0 && all > 0 {
+            return Wanted::End(best, EndReason::Undecided);
+        }
+        let (mut last, mut ties) = (best, 0);
+        loop {
+            let level = self.raised(last, 1.1);
+            if level > self.highest || !level.is_finite() {
+                return Wanted::End(best, EndReason::RangeEnds);
+            }
+            let runs = seen.runs(level);
+            if runs < self.replicates {
+                return Wanted::Run(level);
+            }
+            let found = self.compare(&seen.costs(level), &costs);
+            match found {
+                // Then its mean is below that of the lowest, which cannot be.
+                Comparison::Lower => return Wanted::End(level, EndReason::NoImprovement),
+                Comparison::Higher => return Wanted::End(best, EndReason::NoImprovement),
+                Comparison::Tie if runs < self.most_replicates && seen.varies(level) => {
+                    return Wanted::Run(level);
+                }
+                Comparison::Tie => ties += 1,
+            }
+            if ties >= MOST_SMALL_TIES {
+                return Wanted::End(best, EndReason::Undecided);
+            }
+            last = level;
+        }
+    }
+
+    fn raised(&self, level: f64, factor: f64) -> f64 {
+        let level = level * factor;
         // Twelve digits: a command gets 0.0022, not 0.0022000000000000003.
         let level = format!("{level:.11e}").parse().unwrap_or(level);
         if self.whole { level.ceil() } else { level }
@@ -269,7 +311,10 @@ impl Climb {
     fn compare(&self, new: &[f64], old: &[f64]) -> Comparison {
         // A level at which runs fail or diverge is no improvement.
         if new.len() < 2 {
-            return Comparison::NotLower;
+            return Comparison::Higher;
+        }
+        if old.len() < 2 {
+            return Comparison::Lower;
         }
         let (of_new, of_old) = (squared_error(new), squared_error(old));
         let difference = mean(new).unwrap_or(0.0) - mean(old).unwrap_or(0.0);
@@ -285,17 +330,65 @@ impl Climb {
         };
         if difference + half < 0.0 {
             Comparison::Lower
-        } else if difference - half >= 0.0 {
-            Comparison::NotLower
+        } else if difference - half > 0.0 {
+            Comparison::Higher
         } else {
-            Comparison::Undecided
+            Comparison::Tie
         }
     }
 }
 
-fn costs(runs: &[Observation]) -> Vec<f64> {
-    let costs = runs.iter().filter_map(|run| run.cost);
-    costs.filter(|cost| cost.is_finite()).collect()
+/// What a climb wants, before it is known whether it may run more.
+enum Wanted {
+    Run(f64),
+    End(f64, EndReason),
+}
+
+/// The runs so far, by level.
+struct Seen<'a>(&'a [Observation]);
+
+impl Seen<'_> {
+    fn of(&self, level: f64) -> impl Iterator<Item = &Observation> {
+        let same = move |o: &&Observation| (o.level - level).abs() <= 1e-9 * level;
+        self.0.iter().filter(same)
+    }
+
+    fn runs(&self, level: f64) -> usize {
+        self.of(level).count()
+    }
+
+    fn costs(&self, level: f64) -> Vec<f64> {
+        let costs = self.of(level).filter_map(|run| run.cost);
+        costs.filter(|cost| cost.is_finite()).collect()
+    }
+
+    /// Whether replicates of a level differ, so that more of them tell more.
+    fn varies(&self, level: f64) -> bool {
+        let costs = self.costs(level);
+        costs.windows(2).any(|pair| pair[0] != pair[1])
+    }
+
+    /// Every level, ascending.
+    fn levels(&self) -> Vec<f64> {
+        let mut levels: Vec<f64> = self.0.iter().map(|run| run.level).collect();
+        levels.sort_by(f64::total_cmp);
+        levels.dedup_by(|a, b| (*a - *b).abs() <= 1e-9 * *b);
+        levels
+    }
+
+    /// The level of the lowest mean; the lower one of two that are equal but for
+    /// rounding.
+    fn leader(&self) -> Option<f64> {
+        let means = self.levels().into_iter().filter_map(|level| {
+            let costs = self.costs(level);
+            Some((level, mean(&costs).filter(|_| costs.len() >= 2)?))
+        });
+        let leader = means.reduce(|best, next| {
+            let below = next.1 < best.1 - 1e-12 * best.1.abs();
+            if below { next } else { best }
+        });
+        leader.map(|(level, _)| level)
+    }
 }
 
 fn mean(values: &[f64]) -> Option<f64> {
@@ -319,7 +412,7 @@ mod tests {
         params: ClimbParams,
         cost: impl Fn(f64) -> Option<f64>,
         scatter: f64,
-    ) -> (Action, usize) {
+    ) -> (Action, Vec<Observation>) {
         let climb = params.check().unwrap();
         let mut history = Vec::new();
         loop {
@@ -330,7 +423,7 @@ mod tests {
                     let cost = cost(level).map(|cost| cost * (1.0 + scatter * sign));
                     history.push(Observation { level, cost });
                 }
-                done => return (done, history.len()),
+                done => return (done, history),
             }
         }
     }
@@ -342,57 +435,79 @@ mod tests {
         }
     }
 
-    #[test]
-    fn the_climb_doubles_then_steps_by_a_tenth_and_stops_past_the_optimum() {
-        let bowl = |level: f64| Some(1.0 + (level / 9.0).ln().powi(2));
-        let (end, _) = climb(params(1.0), bowl, 0.0005);
-        let Action::Done { best, reason, .. } = end else {
-            panic!("{end:?}");
-        };
-        assert!((8.0..=9.7).contains(&best), "{best}");
-        assert_ne!(reason, EndReason::RunsUsedUp);
-        let again = climb(params(1.0), bowl, 0.0005);
-        assert_eq!(end, again.0);
+    fn end(action: &Action) -> (f64, EndReason) {
+        match action {
+            Action::Done { best, reason, .. } => (*best, *reason),
+            Action::Run { .. } => panic!("{action:?}"),
+        }
     }
 
     #[test]
-    fn scatter_alone_does_not_move_the_level() {
-        let (end, runs) = climb(params(1.0), |_| Some(5.0), 0.1);
-        assert!(
-            matches!(
-                end,
-                Action::Done {
-                    best: 1.0,
-                    reason: EndReason::Undecided,
-                    ..
-                }
-            ),
-            "{end:?}"
+    fn the_climb_doubles_then_steps_by_a_tenth_and_stops_past_the_optimum() {
+        let bowl = |level: f64| Some(1.0 + (level / 9.0).ln().powi(2));
+        let (done, _) = climb(params(1.0), bowl, 0.0005);
+        let (best, reason) = end(&done);
+        assert!((8.0..=9.7).contains(&best), "{best}");
+        assert_ne!(reason, EndReason::RunsUsedUp);
+        assert_eq!(done, climb(params(1.0), bowl, 0.0005).0);
+    }
+
+    /// The Spark study's problem: a rate that is too small learns nothing, so that
+    /// the first levels cost the same but for scatter.
+    #[test]
+    fn a_plateau_at_the_start_is_passed() {
+        let accuracy = |rate: f64| 0.1 + 0.85 / (1.0 + (0.08 / rate).powi(2));
+        let cost = |rate: f64| Some(0.6 / accuracy(rate).powi(2) * (1.0 + (rate / 5.0).powi(2)));
+        for scatter in [0.0, 0.02, 0.15] {
+            let (done, history) = climb(params(0.002), cost, scatter);
+            let (best, _) = end(&done);
+            let (reached, start) = (cost(best).unwrap(), cost(0.002).unwrap());
+            assert!(reached < 0.05 * start, "{best} costs {reached} of {start}");
+            assert!(history.len() < 200, "{} runs", history.len());
+        }
+    }
+
+    #[test]
+    fn the_lowest_mean_is_the_answer_even_where_no_comparison_decides() {
+        let falling = |level: f64| Some(50.0 - level.log2());
+        let (done, history) = climb(params(1.0), falling, 0.2);
+        let (best, reason) = end(&done);
+        assert_eq!(reason, EndReason::Undecided);
+        let seen = Seen(&history);
+        assert_eq!(Some(best), seen.leader());
+        assert!(best > 1.0, "{history:?}");
+        // The leader was run again before it became the answer.
+        assert_eq!(seen.runs(best), 10);
+    }
+
+    #[test]
+    fn scatter_alone_decides_nothing() {
+        let (done, history) = climb(params(1.0), |_| Some(5.0), 0.1);
+        assert_eq!(end(&done).1, EndReason::Undecided);
+        // Ten levels, none by a step of a tenth, each with its replicates at most.
+        let seen = Seen(&history);
+        assert_eq!(
+            seen.levels(),
+            (0..10).map(|i| 2_f64.powi(i)).collect::<Vec<_>>()
         );
-        // The start, and both kinds of step with all the replicates they may have.
-        assert_eq!(runs, 5 + 10 + 10);
+        assert!(seen.levels().iter().all(|&level| seen.runs(level) <= 10));
+    }
+
+    #[test]
+    fn equal_costs_without_scatter_earn_no_replicates() {
+        let (done, history) = climb(params(1.0), |_| Some(5.0), 0.0);
+        assert_eq!(end(&done), (1.0, EndReason::Undecided));
+        assert_eq!(history.len(), 10 * 5);
     }
 
     #[test]
     fn a_level_that_diverges_is_no_improvement_and_a_failing_start_ends_the_climb() {
-        let (end, _) = climb(
-            params(1.0),
-            |level| (level < 1.5).then_some(1.0 / level),
-            0.0,
-        );
-        let Action::Done { best, .. } = end else {
-            panic!("{end:?}");
-        };
+        let bounded = |level: f64| (level < 1.5).then_some(1.0 / level);
+        let (best, _) = end(&climb(params(1.0), bounded, 0.0).0);
         assert!(best > 1.3 && best < 1.5, "{best}");
-        let (end, runs) = climb(params(1.0), |_| None, 0.0);
-        assert!(matches!(
-            end,
-            Action::Done {
-                reason: EndReason::StartFails,
-                ..
-            }
-        ));
-        assert_eq!(runs, 5);
+        let (done, history) = climb(params(1.0), |_| None, 0.0);
+        assert_eq!(end(&done), (1.0, EndReason::StartFails));
+        assert_eq!(history.len(), 5);
     }
 
     #[test]
@@ -401,27 +516,17 @@ mod tests {
             most_runs: 12,
             ..params(1.0)
         };
-        let (end, runs) = climb(few, |level| Some(1.0 / level), 0.0);
-        assert!(matches!(
-            end,
-            Action::Done {
-                reason: EndReason::RunsUsedUp,
-                ..
-            }
-        ));
-        assert_eq!(runs, 12);
+        let (done, history) = climb(few, |level| Some(1.0 / level), 0.0);
+        // The third level has two runs and the lowest mean.
+        assert_eq!(end(&done), (4.0, EndReason::RunsUsedUp));
+        assert_eq!(history.len(), 12);
     }
 
     #[test]
     fn whole_levels_stay_whole_and_short_levels_short() {
-        let falling = |level: f64| Some(1.0 / level);
         let levels = |params: ClimbParams| {
-            let climb = params.check().unwrap();
-            let mut history: Vec<Observation> = Vec::new();
-            while let Action::Run { level, .. } = climb.next(&history) {
-                let cost = if level > 9.0 { None } else { falling(level) };
-                history.push(Observation { level, cost });
-            }
+            let falling = |level: f64| (level <= 9.0).then_some(1.0 / level);
+            let (_, history) = climb(params, falling, 0.0);
             let mut levels: Vec<f64> = history.iter().map(|run| run.level).collect();
             levels.dedup();
             levels
@@ -448,11 +553,8 @@ mod tests {
             highest: 5.0,
             ..params(1.0)
         };
-        let (end, _) = climb(bounded, |level| Some(1.0 / level), 0.0);
-        let Action::Done { best, reason, .. } = end else {
-            panic!("{end:?}");
-        };
-        assert_eq!((best, reason), (4.84, EndReason::RangeEnds));
+        let (done, _) = climb(bounded, |level| Some(1.0 / level), 0.0);
+        assert_eq!(end(&done), (4.84, EndReason::RangeEnds));
     }
 
     #[test]

@@ -41,6 +41,66 @@ pub struct Judged {
     pub cost: Option<f64>,
 }
 
+/// What a candidate has come to after each epoch: costs, smaller being better, by
+/// the number of the epoch.
+pub type Trace = Vec<(f64, f64)>;
+
+/// Candidates that a run is compared with while it lasts: those that have come to
+/// the end of the same budget.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Rivals {
+    /// Of each of them.
+    pub traces: Vec<Trace>,
+    /// How many of the candidates of this budget go on to the next.
+    pub kept: usize,
+}
+
+/// Why a run need not go on.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum OutReason {
+    /// Its cost is not a number any more.
+    Diverged {
+        /// After which epoch.
+        epoch: f64,
+    },
+    /// As many rivals as go on were better after the same epoch.
+    Behind {
+        /// After which epoch.
+        epoch: f64,
+        /// How many were better.
+        better: usize,
+    },
+}
+
+impl Rivals {
+    /// Whether a run that has come to this is out.
+    ///
+    /// The rule is that of the search itself, applied after every epoch instead of
+    /// at the end of a budget: who is behind as many as go on will not go on. It
+    /// compares the best cost so far, because an epoch may be a bad one.
+    pub fn rule_out(&self, so_far: &[(f64, f64)]) -> Option<OutReason> {
+        let &(epoch, last) = so_far.last()?;
+        if !last.is_finite() {
+            return Some(OutReason::Diverged { epoch });
+        }
+        let own = best_until(so_far, epoch)?;
+        let rivals = self.traces.iter();
+        let better = rivals
+            .filter(|trace| best_until(trace, epoch).is_some_and(|theirs| theirs < own))
+            .count();
+        let out = self.kept > 0 && better >= self.kept;
+        out.then_some(OutReason::Behind { epoch, better })
+    }
+}
+
+/// The best cost up to an epoch; `None` if the trace has not come that far.
+fn best_until(trace: &[(f64, f64)], epoch: f64) -> Option<f64> {
+    let reached = trace.iter().any(|&(at, _)| at >= epoch);
+    let costs = trace.iter().filter(|&&(at, _)| at <= epoch);
+    let best = costs.map(|&(_, cost)| cost).fold(f64::INFINITY, f64::min);
+    (reached && best.is_finite()).then_some(best)
+}
+
 /// What to do next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HalvingStep {
@@ -73,6 +133,19 @@ impl Halving {
             budgets,
             divisor,
         })
+    }
+
+    /// How many candidates go on from a budget, counted from zero; of the last, one.
+    pub fn kept(&self, rung: usize) -> usize {
+        let mut round = self.candidates;
+        for _ in 0..rung {
+            round = round.div_ceil(self.divisor);
+        }
+        if rung + 1 == self.budgets {
+            1
+        } else {
+            round.div_ceil(self.divisor)
+        }
     }
 
     /// What to do next, given all that was judged. The rungs are replayed, so that
@@ -154,6 +227,49 @@ mod tests {
         let (best, runs) = search(halving, |at, _| (at == 4).then_some(1.0));
         assert_eq!((best, runs), (Some(4), vec![5, 1, 1]));
         assert_eq!(search(halving, |_, _| None), (None, vec![5, 0, 0]));
+    }
+
+    fn trace(costs: &[f64]) -> Trace {
+        let epochs = (1..).map(f64::from);
+        epochs.zip(costs.iter().copied()).collect()
+    }
+
+    #[test]
+    fn who_is_behind_as_many_as_go_on_is_out_and_no_sooner() {
+        let rivals = Rivals {
+            traces: vec![trace(&[3.0, 2.0, 1.0]), trace(&[4.0, 3.0, 2.5])],
+            kept: 2,
+        };
+        // Better than one of two after the first epoch, worse than both after the second.
+        assert_eq!(rivals.rule_out(&trace(&[3.5])), None);
+        let out = OutReason::Behind {
+            epoch: 2.0,
+            better: 2,
+        };
+        assert_eq!(rivals.rule_out(&trace(&[3.5, 3.2])), Some(out));
+        // A bad epoch after a good one is forgiven.
+        assert_eq!(rivals.rule_out(&trace(&[1.5, 9.0])), None);
+        // Rivals that have not come so far say nothing.
+        assert_eq!(rivals.rule_out(&trace(&[9.0, 9.0, 9.0, 9.0])), None);
+        let few = Rivals {
+            traces: rivals.traces[..1].to_vec(),
+            ..rivals
+        };
+        assert_eq!(few.rule_out(&trace(&[9.0])), None);
+    }
+
+    #[test]
+    fn a_cost_that_is_no_number_is_out_at_once() {
+        let found = Rivals::default().rule_out(&trace(&[1.0, f64::NAN]));
+        assert_eq!(found, Some(OutReason::Diverged { epoch: 2.0 }));
+        assert_eq!(Rivals::default().rule_out(&[]), None);
+    }
+
+    #[test]
+    fn as_many_go_on_as_the_next_budget_runs() {
+        let halving = Halving::new(16, 4, 2).unwrap();
+        let kept: Vec<usize> = (0..4).map(|rung| halving.kept(rung)).collect();
+        assert_eq!(kept, [8, 4, 2, 1]);
     }
 
     #[test]

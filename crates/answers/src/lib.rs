@@ -36,6 +36,7 @@
 
 pub mod analyze;
 pub mod design;
+pub mod disturbed;
 mod error;
 pub mod pick;
 pub mod predict;

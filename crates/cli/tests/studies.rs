@@ -41,6 +41,7 @@ fn there_is_a_study_for_each_paper_and_a_quick_variant_of_each() {
         "platforms/logistic",
         "platforms/mnist",
         "spark-fractional",
+        "spark-climb",
         "courier",
         "sync-async",
         "lenet-workers",

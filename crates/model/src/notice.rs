@@ -50,6 +50,21 @@ pub enum RunNotice {
         /// Up to how many.
         runs: u32,
     },
+    /// Paceline itself did not run for a while: it was stopped, or frozen.
+    StoodStill {
+        /// For how long, in milliseconds.
+        millis: u64,
+    },
+    /// The machine was suspended while the run lasted.
+    MachineSlept {
+        /// For how long, in milliseconds.
+        millis: u64,
+    },
+    /// The run was ended before its end, because what it had reported told enough.
+    StoppedEarly {
+        /// What told.
+        why: String,
+    },
     /// A crash left an incomplete entry at the end of a log.
     CutLog {
         /// The file.
@@ -75,6 +90,9 @@ impl RunNotice {
             Self::Suspended { .. } => "suspended",
             Self::NotSampled => "not_sampled",
             Self::SideBySide { .. } => "side_by_side",
+            Self::StoodStill { .. } => "stood_still",
+            Self::MachineSlept { .. } => "machine_slept",
+            Self::StoppedEarly { .. } => "stopped_early",
             Self::CutLog { .. } => "cut_log",
         }
     }
@@ -95,6 +113,10 @@ impl RunNotice {
             Self::OutOfMemory { .. } => {
                 Some("the kernel ended it; allow more with --memory, or use less")
             }
+            Self::StoodStill { .. } | Self::MachineSlept { .. } => {
+                Some("run it again: what was measured is not the command's alone")
+            }
+            Self::StoppedEarly { .. } => Some("its results are not those of a whole run"),
             Self::LongLines { .. }
             | Self::ReportsUnreadable { .. }
             | Self::ClosedFromLog
@@ -144,6 +166,9 @@ impl fmt::Display for RunNotice {
             Self::ClosedFromLog => f.write_str(
                 "the run had ended, and Paceline was ended before it could close the record",
             ),
+            Self::Suspended { times: 1 } => {
+                f.write_str("the command was stopped once while it ran")
+            }
             Self::Suspended { times } => {
                 write!(f, "the command was stopped {times} times while it ran")
             }
@@ -151,6 +176,18 @@ impl fmt::Display for RunNotice {
             Self::SideBySide { runs } => {
                 write!(f, "up to {runs} runs were executed side by side")
             }
+            Self::StoodStill { millis } => write!(
+                f,
+                "Paceline stood still for {:.1} s: times are too long by up to that, and samples \
+                 are missing",
+                *millis as f64 / 1e3
+            ),
+            Self::MachineSlept { millis } => write!(
+                f,
+                "the machine was suspended for {:.1} s: timings are less certain",
+                *millis as f64 / 1e3
+            ),
+            Self::StoppedEarly { why } => f.write_str(why),
             Self::CutLog {
                 file,
                 bytes,

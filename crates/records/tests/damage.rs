@@ -76,6 +76,7 @@ fn write_study(dir: &Path) {
     let study = StudyDir::new(dir);
     let runs: Vec<PlannedRun> = (0..6)
         .map(|i| PlannedRun {
+            continues: None,
             id: RunId::new(&format!("r{i}")).unwrap(),
             trial: i % 2,
             replicate: i / 2,

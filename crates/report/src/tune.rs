@@ -33,6 +33,10 @@ impl Report<'_> {
         let mut say = |sentence: &str| text.push_str(&paragraph("", sentence, page.width));
         say(&self.verdict());
         say(&format!("It stopped because {}.", self.end.why));
+        if !self.end.unexplored.sentences.is_empty() {
+            let sentences = self.end.unexplored.sentences.join("; ");
+            say(&format!("Not explored: {sentences}."));
+        }
         if let Some(others) = self.not_told_apart() {
             say(&others);
         }
@@ -66,9 +70,11 @@ impl Report<'_> {
             cells.push(number(tried.mean()));
             cells.push(number(tried.half_width(CONFIDENCE)));
             cells.push(tried.runs().to_string());
-            cells.push(match tried.failed {
-                0 => String::new(),
-                n => n.to_string(),
+            cells.push(match (tried.failed, tried.stopped) {
+                (0, 0) => String::new(),
+                (0, stopped) => format!("{stopped} stopped"),
+                (failed, 0) => failed.to_string(),
+                (failed, stopped) => format!("{failed}, {stopped} stopped"),
             });
             let is_best = self.end.best.as_ref() == Some(&tried.levels);
             if is_best {
@@ -195,6 +201,7 @@ impl Report<'_> {
             "overlapping": self.near().iter().map(|t| self.settings(t)).collect::<Vec<_>>(),
             "reason": self.end.reason,
             "why": self.end.why,
+            "unexplored": self.end.unexplored.json,
             "runs": self.history.run_count(),
             "failed": self.history.failed(),
             "seconds": self.history.seconds(),
@@ -217,6 +224,7 @@ impl Report<'_> {
             "half_width": tried.half_width(CONFIDENCE),
             "runs": tried.runs(),
             "failed": tried.failed,
+            "stopped_early": tried.stopped,
             "broken_limits": self.broken(tried),
             "seconds": tried.seconds,
         })

@@ -1,8 +1,9 @@
 //! Executes runs.
 //!
 //! [`study`] executes a whole study and survives anything. [`Host`] says what a
-//! command is started with. [`execute`] starts a run's commands through an engine, merges everything
-//! that happens into one order, and writes it into the record. [`reports`]
+//! command is started with. [`execute`] starts a run's commands through an engine,
+//! merges everything that happens into one order, and writes it into the record.
+//! [`reports`]
 //! reads what a job says of itself. [`Interrupt`] passes on the user's wish to
 //! stop.
 //!
@@ -14,6 +15,7 @@ mod interrupt;
 mod leftovers;
 mod reporting;
 pub mod reports;
+mod standstill;
 pub mod study;
 mod supervise;
 mod tail;
@@ -21,6 +23,7 @@ mod tail;
 pub use host::{Host, Opening, RecordedEnv};
 pub use interrupt::Interrupt;
 pub use leftovers::guard;
+pub use standstill::Standstill;
 pub use supervise::{
-    Ended, ExecuteError, Executed, Execution, Exit, GRACE, Observer, Results, execute,
+    Ended, ExecuteError, Executed, Execution, Exit, GRACE, Observer, Results, Stops, execute,
 };

@@ -4,6 +4,7 @@ use crate::interrupt::{Interrupt, SIGINT, SIGQUIT, SIGTERM};
 use crate::leftovers::{self, Leftover};
 use crate::reporting::Reporting;
 use crate::reports::MetricPattern;
+use crate::standstill::{Standstill, Watch};
 use indexmap::IndexMap;
 use paceline_diagnose::Tally;
 use paceline_engine::{Engine, Job, Launch, Leftovers, Message, RunClock, StartError, Usage};
@@ -24,6 +25,10 @@ const NAMED: usize = 8;
 const QUEUE: usize = 64;
 /// How often the file of reports and the time limit are looked at.
 const GLANCE: Duration = Duration::from_millis(50);
+/// The names of notices that say that something stood still while a run lasted.
+pub(crate) const STOPS: [&str; 3] = ["suspended", "stood_still", "machine_slept"];
+/// The name of the notice that says why a run was stopped before its end.
+pub(crate) const STOPPED_EARLY: &str = "stopped_early";
 /// How long commands that were asked to end may take to close their files.
 pub const GRACE: Duration = Duration::from_secs(5);
 /// How long commands may take to close their files after a SIGTERM or SIGHUP to
@@ -52,6 +57,11 @@ pub trait Observer {
     fn event(&mut self, _event: &Event) {}
     /// A command printed a line, given without its end.
     fn line(&mut self, _worker: WorkerId, _line: &[u8]) {}
+    /// Asked after everything that was heard at once: why the run need not go on, in
+    /// words. It is then ended, politely at first.
+    fn stop(&mut self) -> Option<String> {
+        None
+    }
     /// The commands have ended. What the run's results are is the observer's to
     /// say; by default, the last value of each metric.
     fn results(&mut self, end: &Ended<'_>) -> Results {
@@ -79,6 +89,31 @@ pub struct Ended<'a> {
     pub metrics: &'a IndexMap<String, f64>,
     /// All samples of the first node, added up.
     pub tally: &'a Tally,
+    /// Time in which the commands, Paceline or the machine stood still.
+    pub stops: Stops,
+    /// Why the observer had it stopped, if it had.
+    pub stopped: Option<&'a str>,
+}
+
+/// Time of a run that was not the commands' own.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Stops {
+    /// How often a command was stopped and went on.
+    pub of_commands: u32,
+    /// In which Paceline or the machine stood still.
+    pub standstill: Standstill,
+}
+
+impl Stops {
+    /// What they mean for the run's numbers, in words; nothing without any.
+    #[must_use]
+    pub fn evidence(&self) -> Vec<String> {
+        let commands = (self.of_commands > 0).then_some(RunNotice::Suspended {
+            times: self.of_commands,
+        });
+        let notices = commands.into_iter().chain(self.standstill.notices());
+        notices.map(|notice| notice.to_string()).collect()
+    }
 }
 
 /// What a run has to show.
@@ -183,12 +218,14 @@ pub fn execute(
         exits: Vec::new(),
         suspensions: 0,
         left: Vec::new(),
+        stopped: None,
     };
     let (sender, messages) = sync_channel(QUEUE);
     for &worker in &workers {
         recording.writer.log(worker, Stream::Out)?;
         recording.writer.log(worker, Stream::Err)?;
     }
+    let watch = Watch::begin();
     let job = match engine.start(launch, clock, sender) {
         Ok(job) => job,
         Err(error) => {
@@ -223,7 +260,14 @@ pub fn execute(
                 let _ = paceline_engine::host::end_process(left.number);
             }
             let cancelled = interrupt.is_wanted();
-            recording.close(&clock, limit.asked.is_some(), cancelled, &ending)
+            let standstill = watch.end();
+            recording.close(
+                &clock,
+                limit.asked.is_some(),
+                cancelled,
+                &ending,
+                standstill,
+            )
         }
         Err(error) => {
             // What cannot be recorded must not go on. The engine's last message
@@ -255,6 +299,7 @@ fn listen(
         if let Some(asked) = limit.enforce(clock.now(), job.as_ref(), interrupt) {
             recording.events(&[Event::of_asking(clock.now(), asked)])?;
         }
+        recording.stop(clock.now(), job.as_ref());
     }
 }
 
@@ -303,9 +348,25 @@ struct Recording<'a> {
     suspensions: u32,
     /// Processes that outlived the commands.
     left: Vec<Leftover>,
+    /// When and why the observer had the run stopped.
+    stopped: Option<(Micros, String)>,
 }
 
 impl Recording<'_> {
+    /// Ends a run that its observer has seen enough of: politely, then at once.
+    fn stop(&mut self, now: Micros, job: &dyn Job) {
+        match &self.stopped {
+            None => {
+                if let Some(why) = self.observer.stop() {
+                    job.signal(SIGTERM);
+                    self.stopped = Some((now, why));
+                }
+            }
+            Some((asked, _)) if Duration::from(now.since(*asked)) >= GRACE => job.kill(),
+            Some(_) => {}
+        }
+    }
+
     fn take(&mut self, message: Message) -> Result<(), ExecuteError> {
         match message {
             Message::Started { worker, at, pid } => {
@@ -399,6 +460,7 @@ impl Recording<'_> {
         timed_out: bool,
         cancelled: bool,
         ending: &paceline_engine::Ending,
+        standstill: Standstill,
     ) -> Result<Executed, ExecuteError> {
         let observer = &mut *self.observer;
         let events = self
@@ -437,8 +499,17 @@ impl Recording<'_> {
             exits: &self.exits,
             metrics: &self.reporting.results(),
             tally: &self.tally,
+            stops: Stops {
+                of_commands: self.suspensions,
+                standstill,
+            },
+            stopped: self.stopped.as_ref().map(|(_, why)| why.as_str()),
         });
+        if let Some((_, why)) = &self.stopped {
+            notices.push(RunNotice::StoppedEarly { why: why.clone() });
+        }
         notices.extend(self.notices(ending));
+        notices.extend(standstill.notices());
         let mut end = End::new(outcome, duration);
         end.responses = responses;
         end.notices = notices.into_iter().map(Into::into).collect();

@@ -33,6 +33,7 @@ fn study() -> Study {
 
 fn settings(base: &Path) -> Settings {
     Settings {
+        keep_checkpoints: false,
         base: base.to_owned(),
         host: Host {
             machine: Machine {

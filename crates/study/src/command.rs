@@ -20,7 +20,28 @@ pub struct RunFacts {
     pub replicate: u32,
     /// Paceline's own program, which the built-in trainer is part of.
     pub program: String,
+    /// The directory in which the run finds what it goes on from, if there is
+    /// anything, and leaves what another may go on from; absolute.
+    pub checkpoint_dir: String,
+    /// What the built-in trainer does there. Any other command decides itself.
+    pub checkpoint: CheckpointUse,
 }
+
+/// What the built-in trainer does with a run's checkpoint directory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum CheckpointUse {
+    /// Nothing: hundreds of runs would leave hundreds of models that nobody asked
+    /// for.
+    #[default]
+    None,
+    /// It leaves its model there.
+    Keep,
+    /// It goes on from the model there, and leaves its own.
+    Resume,
+}
+
+/// The model's file in a checkpoint directory.
+const MODEL_FILE: &str = "model.safetensors";
 
 /// The subcommand of [`RunFacts::program`] that trains in its own process.
 pub const TRAINER: &str = "trainer";
@@ -28,7 +49,8 @@ pub const TRAINER: &str = "trainer";
 impl RunFacts {
     /// The placeholders that stand for them. A factor or constant named `seed`
     /// takes the place of the run's own.
-    pub const NAMES: &'static [&'static str] = &["seed", "run_id", "run_dir", "replicate"];
+    pub const NAMES: &'static [&'static str] =
+        &["seed", "run_id", "run_dir", "replicate", "checkpoint_dir"];
 
     fn get(&self, name: &str) -> Option<String> {
         match name {
@@ -36,6 +58,7 @@ impl RunFacts {
             "run_id" => Some(self.run_id.clone()),
             "run_dir" => Some(self.run_dir.clone()),
             "replicate" => Some(self.replicate.to_string()),
+            "checkpoint_dir" => Some(self.checkpoint_dir.clone()),
             _ => None,
         }
     }
@@ -178,12 +201,20 @@ fn trainer<'a>(
     if !has("seed") {
         argv.extend(["--seed".to_owned(), facts.seed.to_string()]);
     }
-    // Hundreds of runs would leave hundreds of models that nobody asked for.
-    if !["checkpoint", "checkpoint_every", "no_checkpoint"]
-        .iter()
-        .any(|name| has(name))
-    {
-        argv.push("--no-checkpoint".to_owned());
+    let said = ["checkpoint", "checkpoint_every", "no_checkpoint"];
+    let model_file = format!("{}/{MODEL_FILE}", facts.checkpoint_dir);
+    match facts.checkpoint {
+        CheckpointUse::None if !said.iter().any(|name| has(name)) => {
+            argv.push("--no-checkpoint".to_owned());
+        }
+        CheckpointUse::None => {}
+        CheckpointUse::Keep | CheckpointUse::Resume => {
+            chosen.retain(|(name, _)| !["checkpoint", "no_checkpoint"].contains(name));
+            argv.push(format!("--checkpoint={model_file}"));
+        }
+    }
+    if facts.checkpoint == CheckpointUse::Resume {
+        argv.push(format!("--resume={model_file}"));
     }
     for (name, value) in chosen {
         let flag = format!("--{}", name.replace('_', "-"));

@@ -84,7 +84,7 @@ mod words;
 pub use builtin::{BuiltInFactor, FactorOwner, LevelRule};
 pub use canonical::Fingerprint;
 pub use collect::ResponseCollector;
-pub use command::{CommandError, CommandLine, RunFacts, TRAINER};
+pub use command::{CheckpointUse, CommandError, CommandLine, RunFacts, TRAINER};
 pub use design::{DesignKind, DesignSettings};
 pub use engine::EngineKind;
 pub use expression::{

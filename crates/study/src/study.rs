@@ -206,6 +206,7 @@ impl PartialEq for Study {
 const RESERVED: &[&str] = &[
     "run_id",
     "run_dir",
+    "checkpoint_dir",
     "events",
     "trial",
     "replicate",

@@ -3,7 +3,7 @@
 use paceline_design::{Kind, Scale};
 use paceline_model::Level;
 use paceline_study::{
-    Absent, Capabilities, CommandError, CommandLine, FactorType, Noise, RawStudy,
+    Absent, Capabilities, CheckpointUse, CommandError, CommandLine, FactorType, Noise, RawStudy,
     ResponseCollector, RunFacts, Study,
 };
 use std::time::Duration;
@@ -21,6 +21,8 @@ fn study(text: &str) -> Study {
 
 fn facts() -> RunFacts {
     RunFacts {
+        checkpoint_dir: "/tmp/checkpoint".to_owned(),
+        checkpoint: CheckpointUse::None,
         seed: 7,
         run_id: "t1-r0".into(),
         run_dir: "/tmp/s/runs/t1-r0".into(),

@@ -232,6 +232,24 @@ struct Reported {
     absent: Option<(String, Absent)>,
 }
 
+/// What a run's response was after each epoch that it reported; empty if it
+/// reported none, or the response is none of the study's own.
+#[must_use]
+pub fn after_each_epoch(run: &Run, study: &Study, response: &str) -> Vec<(f64, f64)> {
+    let names = study.responses().iter().map(|own| own.name.as_str());
+    let asked: Vec<usize> = names
+        .enumerate()
+        .filter(|(_, name)| *name == response)
+        .map(|(at, _)| at)
+        .collect();
+    if asked.is_empty() {
+        return Vec::new();
+    }
+    let found = reported(run, study, &asked).map(|found| found.epochs);
+    let epochs = found.unwrap_or_default().into_iter();
+    epochs.map(|(epoch, values)| (epoch, values[0])).collect()
+}
+
 fn reported(run: &Run, study: &Study, asked: &[usize]) -> Result<Reported, EpochsError> {
     let events = run.events()?;
     let metrics: Vec<&Event> = events

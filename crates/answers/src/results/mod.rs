@@ -11,7 +11,7 @@ mod learn;
 mod study;
 
 pub use demands::Demands;
-pub use epochs::{EpochsError, EpochsTable};
+pub use epochs::{EpochsError, EpochsTable, after_each_epoch};
 pub use file::{ReadTableError, TableFile};
 pub use learn::{LearnError, RunsTable};
 pub use study::{OpenStudyError, StudyResults, StudyState};

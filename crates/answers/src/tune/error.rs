@@ -1,10 +1,9 @@
 //! Why a search cannot be made.
 
 use crate::error::Explained;
+use paceline_advise::bayes::BayesError;
 use paceline_advise::climb::ClimbError;
 use paceline_advise::halving::HalvingError;
-use paceline_advise::pick::SuggestError;
-use paceline_advise::runs::{RunsError, SettingError};
 use paceline_model::quantity::QuantityError;
 
 /// Why a search cannot be made.
@@ -121,13 +120,7 @@ pub enum TuneError {
     Halving(#[from] HalvingError),
     /// A Bayesian search cannot go on.
     #[error(transparent)]
-    Bayes(#[from] SuggestError),
-    /// The levels do not form a table.
-    #[error(transparent)]
-    Runs(#[from] RunsError),
-    /// A level that was run is none of the search's.
-    #[error(transparent)]
-    Setting(#[from] SettingError),
+    Bayes(#[from] BayesError),
 }
 
 impl Explained for TuneError {

@@ -3,9 +3,9 @@
 use super::TuneError;
 use super::history::{History, Tried};
 use super::question::Question;
-use super::search::{End, Next, Reach, combinations, is_whole, level_of};
-use paceline_advise::halving::{Halving, HalvingStep, Judged};
-use paceline_model::Level;
+use super::search::{End, Next, NotExplored, Reach, combinations, is_whole, level_of};
+use paceline_advise::halving::{Halving, HalvingStep, Judged, Rivals, Trace};
+use paceline_model::{Level, RunId};
 use paceline_study::{Factor, FactorType, Study};
 use std::cmp::Ordering;
 
@@ -64,10 +64,15 @@ impl Rungs {
             HalvingStep::Run { .. } if history.run_count() >= self.most_runs => {
                 Next::Done(self.stopped(question, history, &judged))
             }
-            HalvingStep::Run { candidate, rung } => Next::Run {
-                levels: self.levels(question, candidate, rung),
-                count: self.replicates,
-            },
+            HalvingStep::Run { candidate, rung } => {
+                let levels = self.levels(question, candidate, rung);
+                // One at a time: a candidate of which one run was stopped is out.
+                let replicate = history.find(&levels).map_or(0, Tried::runs) as u32;
+                Next::Run {
+                    from: vec![self.before(question, history, candidate, rung, replicate)],
+                    levels,
+                }
+            }
             HalvingStep::Done(best) => {
                 let whole = self.budgets.len() - 1;
                 let best = best.map(|candidate| self.levels(question, candidate, whole));
@@ -86,9 +91,51 @@ impl Rungs {
                     best,
                     reason: "whole_budget",
                     why,
+                    unexplored: NotExplored::default(),
                 })
             }
         }
+    }
+
+    /// The same replicate on the budget before, whose checkpoint a run goes on from.
+    fn before(
+        &self,
+        question: &Question,
+        history: &History,
+        candidate: usize,
+        rung: usize,
+        replicate: u32,
+    ) -> Option<RunId> {
+        let levels = self.levels(question, candidate, rung.checked_sub(1)?);
+        let whole = &history.find(&levels)?.whole;
+        let same = whole.iter().find(|(number, ..)| *number == replicate);
+        same.map(|(_, run, _)| run.clone())
+    }
+
+    /// The candidates that have come to the end of the budget of these levels, with
+    /// what each came to after each epoch, averaged over its runs.
+    pub(super) fn rivals(
+        &self,
+        question: &Question,
+        history: &History,
+        levels: &[Level],
+        trace: impl Fn(&RunId, u32) -> Trace,
+    ) -> Option<(Rivals, f64)> {
+        let (own, rung) = (0..self.candidates.len())
+            .flat_map(|at| (0..self.budgets.len()).map(move |rung| (at, rung)))
+            .find(|&(at, rung)| self.levels(question, at, rung) == levels)?;
+        let others = (0..self.candidates.len()).filter(|&at| at != own);
+        let traces = others.filter_map(|at| {
+            let tried = history.find(&self.levels(question, at, rung))?;
+            let whole = tried.stopped == 0 && tried.whole.len() >= self.replicates;
+            let runs = tried.whole.iter().filter(|_| whole && tried.keeps);
+            mean_trace(runs.map(|(_, run, attempt)| trace(run, *attempt)).collect())
+        });
+        let rivals = Rivals {
+            traces: traces.collect(),
+            kept: self.halving.kept(rung),
+        };
+        Some((rivals, self.budgets[rung].as_number()?))
     }
 
     fn levels(&self, question: &Question, candidate: usize, rung: usize) -> Vec<Level> {
@@ -103,10 +150,11 @@ impl Rungs {
         for rung in 0..self.budgets.len() {
             for candidate in 0..self.candidates.len() {
                 let tried = history.find(&self.levels(question, candidate, rung));
-                let Some(tried) = tried.filter(|tried| tried.runs() > 0) else {
+                let ended = |tried: &&Tried| tried.stopped > 0 || tried.runs() >= self.replicates;
+                let Some(tried) = tried.filter(ended) else {
                     continue;
                 };
-                let cost = tried.mean().filter(|_| tried.keeps);
+                let cost = tried.mean().filter(|_| tried.keeps && tried.stopped == 0);
                 judged.push(Judged {
                     candidate,
                     rung,
@@ -131,8 +179,24 @@ impl Rungs {
                 "the runs allowed by --max-runs are used up ({})",
                 history.run_count()
             ),
+            unexplored: NotExplored::default(),
         }
     }
+}
+
+/// The mean of the epochs that all of these have; nothing without any.
+fn mean_trace(traces: Vec<Trace>) -> Option<Trace> {
+    let first = traces.first()?;
+    let mean = |&(epoch, _): &(f64, f64)| {
+        let costs = traces.iter().map(|trace| {
+            let same = trace.iter().find(|(at, _)| *at == epoch);
+            same.map(|(_, cost)| *cost)
+        });
+        let costs: Vec<f64> = costs.collect::<Option<_>>()?;
+        Some((epoch, costs.iter().sum::<f64>() / costs.len() as f64))
+    };
+    let trace: Trace = first.iter().filter_map(mean).collect();
+    (!trace.is_empty()).then_some(trace)
 }
 
 /// Whether two levels of a search may be compared: on the same budget.

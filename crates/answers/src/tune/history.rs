@@ -2,7 +2,7 @@
 
 use super::question::Question;
 use paceline_dist::StudentT;
-use paceline_model::Level;
+use paceline_model::{Level, RunId};
 use paceline_records::study::{Plan, RunResult};
 use paceline_runner::study::{Progress, RunState};
 
@@ -25,6 +25,11 @@ pub struct Tried {
     pub values: Vec<f64>,
     /// Runs without an objective or a limited value.
     pub failed: usize,
+    /// Runs that were stopped, because what they reported told enough.
+    pub stopped: usize,
+    /// The runs that came to their end: which replicate each is, from 0, its name
+    /// and the attempt that did it.
+    pub whole: Vec<(u32, RunId, u32)>,
     /// The limited values, in the order of the limits.
     limited: Vec<Vec<f64>>,
     /// The time that all runs took together.
@@ -41,6 +46,8 @@ impl History {
             levels: levels.clone(),
             values: Vec::new(),
             failed: 0,
+            stopped: 0,
+            whole: Vec::new(),
             limited: vec![Vec::new(); question.limits.len()],
             seconds: 0.0,
             keeps: true,
@@ -48,7 +55,7 @@ impl History {
         let mut tried: Vec<Tried> = plan.trials.iter().map(|t| empty(&t.levels)).collect();
         let mut runs = Vec::with_capacity(plan.runs.len());
         for (position, run) in plan.runs.iter().enumerate() {
-            let (RunState::Done { result, .. } | RunState::Failed { result, .. }) =
+            let (RunState::Done { result, attempt } | RunState::Failed { result, attempt }) =
                 progress.state(position)
             else {
                 continue;
@@ -56,6 +63,14 @@ impl History {
             let at = run.trial as usize;
             let trial = &mut tried[at];
             trial.seconds += result.duration_s;
+            if result.stopped.is_some() {
+                trial.stopped += 1;
+                runs.push((at, None));
+                continue;
+            }
+            if result.done {
+                trial.whole.push((run.replicate, run.id.clone(), *attempt));
+            }
             let found = heard(result, question);
             match &found {
                 Some((value, limited)) => {
@@ -117,7 +132,7 @@ impl Tried {
     /// How many runs have ended.
     #[must_use]
     pub fn runs(&self) -> usize {
-        self.values.len() + self.failed
+        self.values.len() + self.failed + self.stopped
     }
 
     /// The mean of the objective.

@@ -1,16 +1,16 @@
 //! What to run next: a pure function of the runs that have ended.
 
 use super::TuneError;
+use super::bayesian::Bayesian;
 use super::halving::Rungs;
-use super::history::{History, Tried};
+use super::history::History;
 use super::question::{Direction, Question};
-use paceline_advise::bayes::{Bayes, Step, StopReason, Trial};
 use paceline_advise::climb::{Action, Climb, ClimbParams, EndReason, Observation};
-use paceline_advise::pick::Limit;
-use paceline_advise::runs::{Configuration, FactorColumn, Runs};
+use paceline_advise::halving::{Rivals, Trace};
 use paceline_design::Scale;
-use paceline_model::Level;
+use paceline_model::{Level, RunId};
 use paceline_study::{Factor, FactorType, Study};
+use serde_json::{Value, json};
 
 /// The confidence of every interval.
 pub const CONFIDENCE: f64 = 0.95;
@@ -19,7 +19,10 @@ const RANGE_LEVELS: usize = 33;
 /// More combinations than this are not weighed against each other.
 const MOST_CANDIDATES: usize = 10_000;
 /// A search ends when less than this fraction is expected to be gained.
-const LEAST_IMPROVEMENT: f64 = 0.005;
+pub(super) const LEAST_IMPROVEMENT: f64 = 0.005;
+
+/// How many doublings in a row a climb passes that cannot be told from the best.
+const MOST_TIES: usize = 8;
 
 /// Beyond this whole numbers are no longer told apart by a climb.
 const MOST_WHOLE: f64 = 9_007_199_254_740_992.0;
@@ -35,10 +38,7 @@ enum Method {
         whole: bool,
     },
     /// Expected improvement per second decides.
-    Bayes {
-        bayes: Box<Bayes>,
-        replicates: usize,
-    },
+    Bayes(Box<Bayesian>),
     /// Who leads on a small budget gets a larger one.
     Halving(Box<Rungs>),
 }
@@ -49,8 +49,8 @@ pub enum Next {
     Run {
         /// Of every factor of the study.
         levels: Vec<Level>,
-        /// How many runs.
-        count: usize,
+        /// A run for each: the run whose checkpoint it goes on from, if any.
+        from: Vec<Option<RunId>>,
     },
     /// Stop.
     Done(End),
@@ -64,6 +64,17 @@ pub struct End {
     pub reason: &'static str,
     /// The same in a sentence.
     pub why: String,
+    /// What was not explored.
+    pub unexplored: NotExplored,
+}
+
+/// What a search that ended has not looked at.
+#[derive(Debug, Clone, Default)]
+pub struct NotExplored {
+    /// In sentences.
+    pub sentences: Vec<String>,
+    /// For programs.
+    pub json: Value,
 }
 
 /// How far a search may go.
@@ -118,6 +129,7 @@ impl Search {
             start,
             replicates: reach.replicates,
             most_replicates: 2 * reach.replicates,
+            most_ties: MOST_TIES,
             most_runs: reach.most_runs,
             confidence: CONFIDENCE,
             highest,
@@ -141,37 +153,8 @@ impl Search {
                 instead: "a Bayesian search chooses its first levels itself",
             });
         }
-        let varied: Vec<&Factor> = question
-            .varied
-            .iter()
-            .map(|&at| &study.factors()[at])
-            .collect();
-        let rows = combinations(&varied)?;
-        let column = |at: usize| {
-            let cells = rows.iter().map(|row| &row[at]);
-            match varied[at].kind {
-                FactorType::Numeric => {
-                    FactorColumn::Numeric(cells.filter_map(Level::as_number).collect())
-                }
-                FactorType::Categorical => {
-                    FactorColumn::Words(cells.map(Level::to_string).collect())
-                }
-            }
-        };
-        let columns = (0..varied.len()).map(|at| (varied[at].name.clone(), column(at)));
-        let unmeasured = ("cost".to_owned(), vec![0.0; rows.len()]);
-        let table = Runs::new(columns.collect(), vec![unmeasured], None)?;
-        Ok(Self(Method::Bayes {
-            bayes: Box::new(Bayes {
-                factors: table.factors().clone(),
-                candidates: table.distinct_settings(),
-                limits: question.limits.iter().map(|bound| bound.limit).collect(),
-                most_runs: (reach.most_runs / reach.replicates).max(1),
-                least_improvement: LEAST_IMPROVEMENT,
-                seed: study.design().seed,
-            }),
-            replicates: reach.replicates,
-        }))
+        let search = Bayesian::new(study, question, reach);
+        Ok(Self(Method::Bayes(Box::new(search))))
     }
 
     /// Runs all levels on a small budget, and the better half on a larger one.
@@ -218,25 +201,46 @@ impl Search {
                     Action::Run { level, replicate } => Next::Run {
                         levels: typed(level),
                         // The first replicates are made whatever they say.
-                        count: (replicates + 1).saturating_sub(replicate).max(1),
+                        from: vec![None; (replicates + 1).saturating_sub(replicate).max(1)],
                     },
                     Action::Done { best, reason, .. } => {
                         Next::Done(climbed(study, question, history, &typed(best), reason))
                     }
                 })
             }
-            Method::Bayes { bayes, replicates } => {
-                next_of_bayes(bayes, *replicates, question, history)
-            }
+            Method::Bayes(search) => search.next(study, question, history),
             Method::Halving(rungs) => Ok(rungs.next(study, question, history)),
         }
+    }
+
+    /// Whom a run of these levels is compared with while it lasts, and the budget
+    /// that it runs on. Nothing if no run is stopped early.
+    #[must_use]
+    pub fn rivals(
+        &self,
+        question: &Question,
+        history: &History,
+        levels: &[Level],
+        trace: impl Fn(&RunId, u32) -> Trace,
+    ) -> Option<(Rivals, f64)> {
+        match &self.0 {
+            Method::Halving(rungs) => rungs.rivals(question, history, levels, trace),
+            Method::Climb { .. } | Method::Bayes(_) => None,
+        }
+    }
+
+    /// Whether runs go on from the checkpoints of others.
+    #[must_use]
+    pub fn goes_on_from_checkpoints(&self) -> bool {
+        matches!(self.0, Method::Halving(_))
     }
 
     /// How many replicates each level gets at first.
     #[must_use]
     pub fn replicates(&self) -> usize {
         match &self.0 {
-            Method::Climb { replicates, .. } | Method::Bayes { replicates, .. } => *replicates,
+            Method::Climb { replicates, .. } => *replicates,
+            Method::Bayes(search) => search.replicates,
             Method::Halving(rungs) => rungs.replicates,
         }
     }
@@ -268,8 +272,8 @@ fn climbed(
         EndReason::Undecided => (
             "undecided",
             format!(
-                "{last} cannot be told from {from}: after twice the replicates the 95% interval \
-                 of the difference in {name} still contains zero"
+                "further levels, the last of them {last}, cannot be told from {from}: the 95% \
+                 intervals of the differences in {name} contain zero"
             ),
         ),
         EndReason::RangeEnds => (
@@ -295,89 +299,30 @@ fn climbed(
         best: (reason != EndReason::StartFails).then(|| best.to_vec()),
         reason: word,
         why,
+        unexplored: beside_the_climb(study, question, history),
     }
 }
 
-fn next_of_bayes(
-    bayes: &Bayes,
-    replicates: usize,
-    question: &Question,
-    history: &History,
-) -> Result<Next, TuneError> {
-    let tried: Vec<&Tried> = history
-        .tried
-        .iter()
-        .filter(|tried| tried.runs() > 0)
-        .collect();
-    let trials = trials(bayes, &tried, question)?;
-    let typed = |configuration: &Configuration| {
-        let settings = bayes.factors.settings(configuration);
-        let levels: Vec<Level> = settings.into_iter().map(|(_, level)| level).collect();
-        question.levels(&levels)
+/// A climb looks at no level below its start and none above the last.
+fn beside_the_climb(study: &Study, question: &Question, history: &History) -> NotExplored {
+    let at = question.varied[0];
+    let name = &study.factors()[at].name;
+    let run = history.tried.iter().filter(|tried| tried.runs() > 0);
+    let levels = run.filter_map(|tried| tried.levels[at].as_number());
+    let ends = levels.fold(None, |ends: Option<(f64, f64)>, level| {
+        let (low, high) = ends.unwrap_or((level, level));
+        Some((low.min(level), high.max(level)))
+    });
+    let Some((low, high)) = ends else {
+        return NotExplored::default();
     };
-    let next = bayes.next(&trials)?;
-    Ok(match next {
-        Step::Run(next) => Next::Run {
-            levels: typed(&next.configuration),
-            count: replicates,
-        },
-        Step::Done { best, reason } => {
-            let best = best
-                .map(|at| tried[at])
-                .filter(|tried| !tried.values.is_empty());
-            let (word, why) = match reason {
-                StopReason::NotWorthIt => (
-                    "not_worth_it",
-                    format!(
-                        "no further level is expected to improve {} by {}% or more",
-                        question.response,
-                        100.0 * LEAST_IMPROVEMENT
-                    ),
-                ),
-                StopReason::RunsUsedUp => (
-                    "runs_used_up",
-                    format!(
-                        "the runs allowed by --max-runs are used up ({})",
-                        history.run_count()
-                    ),
-                ),
-                StopReason::AllRun => ("all_run", "every combination of levels was run".to_owned()),
-            };
-            Next::Done(End {
-                best: best.map(|tried| tried.levels.clone()),
-                reason: word,
-                why,
-            })
-        }
-    })
-}
-
-/// The means of each level. Where all runs failed nothing is known but that it
-/// is no good: it counts as the worst of the others, beyond every limit.
-fn trials(bayes: &Bayes, tried: &[&Tried], question: &Question) -> Result<Vec<Trial>, TuneError> {
-    let cost = |mean: f64| question.direction.cost(mean);
-    let costs = tried.iter().filter_map(|tried| Some(cost(tried.mean()?)));
-    let worst = costs.reduce(f64::max).unwrap_or(1.0);
-    let beyond = |limit: Limit| match limit {
-        Limit::AtMost(value) => value + value.abs().max(1e-9),
-        Limit::AtLeast(value) => value - value.abs().max(1e-9),
-    };
-    let trial = |tried: &&Tried| {
-        let varied = question.varied.iter().map(|&at| &tried.levels[at]);
-        let configuration = bayes.factors.iter().zip(varied);
-        let limits = question.limits.iter().zip(tried.limited_means());
-        Ok(Trial {
-            configuration: configuration
-                .map(|(factor, level)| factor.value(level))
-                .collect::<Result<_, _>>()?,
-            cost: tried.mean().map_or(worst, cost),
-            limited: limits
-                .map(|(bound, mean)| mean.unwrap_or_else(|| beyond(bound.limit)))
-                .collect(),
-            seconds: tried.seconds,
-        })
-    };
-    tried.iter().map(trial).collect()
+    NotExplored {
+        sentences: vec![format!(
+            "{name} below {low} and above {high} was not run; a climb finds the nearest optimum \
+             above its start"
+        )],
+        json: json!({ "below": low, "above": high }),
+    }
 }
 
 /// Every combination of the factors' levels.

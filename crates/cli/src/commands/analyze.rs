@@ -1,6 +1,6 @@
 //! `paceline analyze`: what matters for a response, and whether to believe it.
 
-use super::table_args::open;
+use super::table_args::{open, tell_disturbed};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::out_file::OutFile;
@@ -106,5 +106,6 @@ pub(crate) fn analyze(args: &Args) -> Result<Exit, Failure> {
         Some(out) => drop(out.finish(&text)?),
         None => output::data(&text)?,
     }
+    tell_disturbed(&results, args.response.as_deref(), "--response");
     Ok(Exit::Done)
 }

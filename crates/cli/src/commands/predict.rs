@@ -1,7 +1,7 @@
 //! `paceline predict`: what a response will be, by the predictor that deserves
 //! trust.
 
-use super::table_args::{TableArgs, predictor, settings};
+use super::table_args::{TableArgs, predictor, settings, tell_disturbed, time_of};
 use crate::args::Format;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -57,10 +57,14 @@ pub(crate) fn predict(args: &Args) -> Result<Exit, Failure> {
         },
         holdout: args.holdout,
     };
-    let answer = predicted(&args.table.open()?, &question)?;
+    let results = args.table.open()?;
+    let answer = predicted(&results, &question)?;
     output::data(&match args.format {
         Format::Text => paceline_report::predict::text(&answer, output::stdout_page()),
         Format::Json => output::json(&answer.json()),
     })?;
+    let first = args.responses.first().map(String::as_str);
+    let response = first.unwrap_or(time_of(&results));
+    tell_disturbed(&results, Some(response), "--responses");
     Ok(Exit::Done)
 }

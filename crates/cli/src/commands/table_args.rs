@@ -1,8 +1,9 @@
 //! Flags that name the runs to learn from, and how they are read.
 
 use crate::failure::Failure;
-use crate::study_file;
+use crate::{output, study_file};
 use paceline_advise::predict::{Choice, Kind, Role};
+use paceline_answers::disturbed::Disturbed;
 use paceline_answers::results::Results;
 use paceline_answers::study_file::file_of;
 use paceline_model::Level;
@@ -76,4 +77,18 @@ pub(crate) fn predictor(text: &str) -> Result<Choice, String> {
         let names: Vec<&str> = Kind::ALL.iter().map(|kind| kind.name()).collect();
         format!("there are auto, {}", names.join(", "))
     })
+}
+
+/// Says how many of a study's runs other work disturbed, and what to do. `flag` is
+/// how the command names a response.
+pub(crate) fn tell_disturbed(results: &Results, response: Option<&str>, flag: &str) {
+    if let Some(disturbed) = Disturbed::among(results, response) {
+        output::tell(&format!("notice: {}", disturbed.sentence(flag)));
+    }
+}
+
+/// The study's response that is a time, if it has one by that name.
+pub(crate) fn time_of(results: &Results) -> &'static str {
+    let has = results.responses().iter().any(|name| name == "time");
+    if has { "time" } else { "duration_s" }
 }

@@ -59,6 +59,10 @@ pub struct Result {
     pub absent: IndexMap<String, String>,
     /// What the run used, by the names of the study's table.
     pub resources: IndexMap<String, f64>,
+    /// Why it was stopped before its end, in words: what it had reported told
+    /// enough. Such a run is done, but its responses are not those of a whole one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stopped: Option<String>,
     /// What disturbed it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub noise: Option<Noise>,

@@ -6,14 +6,17 @@
 //!   plan.json       every trial and run, in order, seeds included
 //!   journal.jsonl   append-only: leased, ended, abandoned, retried
 //!   runs/<run>.<attempt>/   one record per attempt
+//!   promises.jsonl  append-only: what was promised of runs, and what came of them
 //!   table.csv, table.parquet   one row per run
 //! ```
 
 mod entry;
+mod ledger;
 mod plan;
 mod table;
 
 pub use entry::{Entry, Noise, Result as RunResult};
+pub use ledger::{Ledger, LedgerEntry, Outcome, Promise, PromisedLimit, PromisedValue};
 pub use plan::{Plan, PlannedRun, PlannedTrial, ReadPlanError};
 pub use table::{Cell, ColumnKind, StudyTable};
 
@@ -53,6 +56,12 @@ impl StudyDir {
     #[must_use]
     pub fn journal(&self) -> PathBuf {
         self.0.join("journal.jsonl")
+    }
+
+    /// The ledger of promises.
+    #[must_use]
+    pub fn promises(&self) -> PathBuf {
+        self.0.join("promises.jsonl")
     }
 
     /// The records.

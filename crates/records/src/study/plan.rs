@@ -49,6 +49,8 @@ pub struct PlannedRun {
     pub standard: u32,
     /// The seed that the run gets.
     pub seed: u64,
+    /// The run whose checkpoint it goes on from.
+    pub continues: Option<RunId>,
 }
 
 /// Why a plan could not be read.
@@ -103,6 +105,8 @@ struct RunJson {
     block: u32,
     standard: u32,
     seed: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    continues: Option<String>,
 }
 
 impl Plan {
@@ -135,6 +139,7 @@ impl Plan {
                     block: run.block,
                     standard: run.standard,
                     seed: run.seed,
+                    continues: run.continues.as_ref().map(|id| id.as_str().to_owned()),
                 })
                 .collect(),
         };
@@ -178,6 +183,7 @@ impl Plan {
                     run: id,
                 });
             }
+            let continues = run.continues.as_deref().map(RunId::new).transpose();
             runs.push(PlannedRun {
                 id,
                 trial: run.trial,
@@ -185,6 +191,10 @@ impl Plan {
                 block: run.block,
                 standard: run.standard,
                 seed: run.seed,
+                continues: continues.map_err(|source| ReadPlanError::RunId {
+                    path: path.to_owned(),
+                    source,
+                })?,
             });
         }
         Ok(Self {
@@ -225,6 +235,7 @@ mod tests {
                 block: 1,
                 standard: 7,
                 seed: 1 << 63,
+                continues: Some(RunId::new("r0").unwrap()),
             }],
         }
     }

@@ -3,7 +3,9 @@
 use super::session::Settings;
 use crate::host::Opening;
 use crate::interrupt::Interrupt;
-use crate::supervise::{Ended, ExecuteError, Execution, Observer, Results, execute};
+use crate::supervise::{
+    Ended, ExecuteError, Execution, Observer, Results, STOPPED_EARLY, STOPS, execute,
+};
 use indexmap::IndexMap;
 use paceline_diagnose::{Node, Tally, unusual};
 use paceline_engine::{Command, Engine, Launch, Leftovers, RunClock, Stdin};
@@ -14,7 +16,7 @@ use paceline_model::{
 use paceline_probe::cgroup::CpuSet;
 use paceline_records::study::{Noise, RunResult};
 use paceline_records::{CreateRunError, End, Manifest, Run, RunWriter, reports_file};
-use paceline_study::{CommandLine, ResponseCollector, RunFacts, Share, Study};
+use paceline_study::{CheckpointUse, CommandLine, ResponseCollector, RunFacts, Share, Study};
 use std::path::{Path, PathBuf};
 
 /// One attempt: which run, where, and on which CPUs.
@@ -29,6 +31,10 @@ pub(super) struct Attempt<'a> {
     /// The record's directory, absolute.
     pub(super) dir: PathBuf,
     pub(super) cpus: Option<CpuSet>,
+    /// What becomes of the run's checkpoint.
+    pub(super) checkpoint: CheckpointUse,
+    /// The checkpoint directory of the run that this one goes on from.
+    pub(super) from: Option<PathBuf>,
 }
 
 /// How many copies of a command a run starts, and where each works.
@@ -60,6 +66,11 @@ pub(crate) enum AttemptError {
     Create(#[from] CreateRunError),
     #[error(transparent)]
     Execute(#[from] ExecuteError),
+    #[error("cannot copy the checkpoint {path}")]
+    Checkpoint {
+        path: PathBuf,
+        source: std::io::Error,
+    },
     #[error("cannot make {path}")]
     WorkDir {
         path: PathBuf,
@@ -88,6 +99,8 @@ impl Attempt<'_> {
                 source,
             })?;
         }
+        let checkpoint = self.dir.join(CHECKPOINT_DIR);
+        copy_checkpoint(self.from.as_deref(), &checkpoint)?;
         let reports = reports_file(&self.dir);
         let commands = copies.0.iter().enumerate();
         let launch = Launch {
@@ -123,6 +136,8 @@ impl Attempt<'_> {
                 let verdict = end.map_or(Verdict::Unfinished, |end| end.outcome.verdict());
                 let result = listener.result.take().unwrap_or_default();
                 remove_if_empty(&work, &copies);
+                // Most commands leave no checkpoint.
+                let _ = std::fs::remove_dir(&checkpoint);
                 Ok(Attempted {
                     result,
                     unfinished: verdict == Verdict::Unfinished,
@@ -171,6 +186,8 @@ impl Attempt<'_> {
             run_dir: work.to_string_lossy().into_owned(),
             replicate: self.replicate,
             program: self.settings.program.to_string_lossy().into_owned(),
+            checkpoint_dir: self.dir.join(CHECKPOINT_DIR).to_string_lossy().into_owned(),
+            checkpoint: self.checkpoint,
         };
         self.study
             .command_for(self.levels, &facts)
@@ -201,6 +218,37 @@ impl Attempt<'_> {
         let name = format!("{}.{}.{}", self.id, self.attempt, std::process::id());
         RunId::new(&name).expect("a planned run's id with numbers at its end")
     }
+}
+
+/// The directory of a record in which a run leaves what another goes on from.
+pub(super) const CHECKPOINT_DIR: &str = "checkpoint";
+
+/// Makes a run's checkpoint directory, with the files of the one it goes on from:
+/// a copy, because a finished record does not change, whatever the run does.
+fn copy_checkpoint(from: Option<&Path>, to: &Path) -> Result<(), AttemptError> {
+    let cannot = |path: &Path| {
+        let path = path.to_owned();
+        move |source| AttemptError::Checkpoint { path, source }
+    };
+    std::fs::create_dir_all(to).map_err(cannot(to))?;
+    let Some(from) = from else { return Ok(()) };
+    let entries = match std::fs::read_dir(from) {
+        Ok(entries) => entries,
+        // The run before has left none: this one begins anew.
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(cannot(from)(error)),
+    };
+    for entry in entries {
+        let entry = entry.map_err(cannot(from))?;
+        let (path, target) = (entry.path(), to.join(entry.file_name()));
+        let kind = entry.file_type().map_err(cannot(&path))?;
+        if kind.is_dir() {
+            copy_checkpoint(Some(&path), &target)?;
+        } else if kind.is_file() {
+            std::fs::copy(&path, &target).map_err(cannot(&path))?;
+        }
+    }
+    Ok(())
 }
 
 /// Most commands leave nothing in the directory they got.
@@ -235,6 +283,10 @@ impl Observer for Listener<'_> {
         self.watcher.event(event);
     }
 
+    fn stop(&mut self) -> Option<String> {
+        self.watcher.stop()
+    }
+
     fn line(&mut self, worker: WorkerId, line: &[u8]) {
         self.collector.log_line(&String::from_utf8_lossy(line));
         self.watcher.line(worker, line);
@@ -247,15 +299,15 @@ impl Observer for Listener<'_> {
         };
         let outcome = end.outcome;
         let duration = end.duration.as_secs();
-        let result = summarise(
-            self.study,
-            self.levels,
-            &self.collector,
+        let heard = Heard {
             outcome,
-            duration,
-            end.tally,
+            duration_s: duration,
+            tally: end.tally,
             node,
-        );
+            stops: end.stops.evidence(),
+            stopped: end.stopped.map(str::to_owned),
+        };
+        let result = summarise(self.study, self.levels, &self.collector, heard);
         let responses = result.responses.clone();
         self.result = Some(result);
         let notices = match self.parallel {
@@ -268,16 +320,33 @@ impl Observer for Listener<'_> {
     }
 }
 
+/// What was heard of an attempt besides its metrics.
+struct Heard<'a> {
+    outcome: &'a Outcome,
+    duration_s: f64,
+    tally: &'a Tally,
+    node: Node,
+    /// What stood still meanwhile, in words.
+    stops: Vec<String>,
+    /// Why it was stopped before its end.
+    stopped: Option<String>,
+}
+
 /// What an attempt came to, from everything that was heard of it.
 fn summarise(
     study: &Study,
     levels: &[Level],
     collector: &ResponseCollector<'_>,
-    outcome: &Outcome,
-    duration_s: f64,
-    tally: &Tally,
-    node: Node,
+    heard: Heard<'_>,
 ) -> RunResult {
+    let Heard {
+        outcome,
+        duration_s,
+        tally,
+        node,
+        stops,
+        stopped,
+    } = heard;
     let value_of = |value: RunValue| tally.value(value, Some(duration_s));
     let measured = |name: &str| value_of(RunValue::from_name(name)?);
     let mut responses = IndexMap::new();
@@ -296,10 +365,16 @@ fn summarise(
         .iter()
         .filter(|found| found.is_disturbance())
         .map(ToString::to_string)
+        .chain(stops)
         .collect();
     RunResult {
-        done: outcome.verdict() == Verdict::Done,
-        outcome: outcome.to_string(),
+        // Whoever was stopped on purpose has not failed.
+        done: outcome.verdict() == Verdict::Done || stopped.is_some(),
+        outcome: match &stopped {
+            Some(why) => format!("stopped early: {why}"),
+            None => outcome.to_string(),
+        },
+        stopped,
         duration_s,
         responses,
         absent,
@@ -323,9 +398,13 @@ pub(super) fn adopt(
     run: &Run,
 ) -> Result<Option<RunResult>, paceline_records::ReadTableError> {
     let Manifest {
-        end: Some(End {
-            outcome, duration, ..
-        }),
+        end:
+            Some(End {
+                outcome,
+                duration,
+                notices,
+                ..
+            }),
         ..
     } = run.manifest()
     else {
@@ -361,7 +440,21 @@ pub(super) fn adopt(
         memory_max_bytes: study.share_of(levels).memory_bytes,
     };
     let seconds = duration.as_secs();
-    Ok(Some(summarise(
-        study, levels, &collector, outcome, seconds, &tally, node,
-    )))
+    let stops = notices
+        .iter()
+        .filter(|notice| STOPS.contains(&notice.name.as_str()))
+        .map(|notice| notice.text.clone())
+        .collect();
+    let heard = Heard {
+        outcome,
+        duration_s: seconds,
+        tally: &tally,
+        node,
+        stops,
+        stopped: notices
+            .iter()
+            .find(|notice| notice.name == STOPPED_EARLY)
+            .map(|notice| notice.text.clone()),
+    };
+    Ok(Some(summarise(study, levels, &collector, heard)))
 }

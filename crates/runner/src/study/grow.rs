@@ -29,9 +29,22 @@ impl Session {
     /// # Errors
     /// If the plan cannot be written; then nothing has changed.
     pub fn grow(&mut self, levels: &[Level], count: usize) -> Result<(), WriteRecordError> {
+        self.grow_from(levels, &vec![None; count])
+    }
+
+    /// As [`Session::grow`], with a run for each of `from`: one that goes on from the
+    /// checkpoint of another has that one's seed, because it is the same training.
+    ///
+    /// # Errors
+    /// As [`Session::grow`].
+    pub fn grow_from(
+        &mut self,
+        levels: &[Level],
+        from: &[Option<RunId>],
+    ) -> Result<(), WriteRecordError> {
         let planned = self.plan.runs.len();
         let mut plan = self.plan.clone();
-        extend(&mut plan, levels, count);
+        extend(&mut plan, levels, from);
         plan.write(&self.dir.plan())?;
         self.plan = plan;
         let shared = self.shared.get_mut();
@@ -43,7 +56,7 @@ impl Session {
 }
 
 /// Levels that were planned before are the same trial, replicated further.
-fn extend(plan: &mut Plan, levels: &[Level], count: usize) {
+fn extend(plan: &mut Plan, levels: &[Level], from: &[Option<RunId>]) {
     let known = plan.trials.iter().position(|trial| trial.levels == levels);
     let trial = known.unwrap_or(plan.trials.len()) as u32;
     if known.is_none() {
@@ -57,15 +70,19 @@ fn extend(plan: &mut Plan, levels: &[Level], count: usize) {
         });
     }
     let before = plan.runs.iter().filter(|run| run.trial == trial).count();
-    for replicate in before..before + count {
+    for (replicate, continues) in (before..).zip(from) {
         let standard = plan.runs.len() as u32;
+        let mut known = plan.runs.iter();
+        let parent = known.find(|run| Some(&run.id) == continues.as_ref());
+        let seed = parent.map_or_else(|| run_seed(plan.seed, standard), |run| run.seed);
         plan.runs.push(PlannedRun {
             id: RunId::new(&format!("r{:04}", standard + 1)).expect("a letter and digits"),
             trial,
             replicate: replicate as u32,
             block: 0,
             standard,
-            seed: run_seed(plan.seed, standard),
+            seed,
+            continues: continues.clone(),
         });
     }
 }
@@ -85,9 +102,9 @@ mod tests {
             runs: Vec::new(),
         };
         let (a, b) = ([Level::Number(0.5)], [Level::Integer(2)]);
-        extend(&mut plan, &a, 2);
-        extend(&mut plan, &b, 1);
-        extend(&mut plan, &a, 1);
+        extend(&mut plan, &a, &[None, None]);
+        extend(&mut plan, &b, &[None]);
+        extend(&mut plan, &a, &[None]);
         let runs: Vec<(&str, u32, u32)> = plan
             .runs
             .iter()
@@ -106,5 +123,13 @@ mod tests {
         seeds.sort_unstable();
         seeds.dedup();
         assert_eq!(seeds.len(), 4, "every run has its own seed");
+        // One that goes on from another is the same training.
+        let parent = plan.runs[1].clone();
+        extend(&mut plan, &b, &[Some(parent.id.clone())]);
+        let child = &plan.runs[4];
+        assert_eq!(
+            (child.seed, &child.continues),
+            (parent.seed, &Some(parent.id))
+        );
     }
 }

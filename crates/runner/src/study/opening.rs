@@ -120,6 +120,7 @@ impl Session {
             plan,
             settings,
             shared: Mutex::new(shared),
+            only: None,
             recovered,
         };
         session.recover()?;

@@ -43,6 +43,7 @@ pub fn plan(study: &Study) -> Result<(Design, Plan), PlanStudyError> {
             block: run.block,
             standard: run.standard,
             seed: run_seed(seed, run.standard),
+            continues: None,
         })
         .collect();
     let plan = Plan {

@@ -149,12 +149,14 @@ impl Progress {
         self.runs[position].repeats
     }
 
-    /// The first run that is to be run.
+    /// The first run that is to be run, of all or of those at these positions.
     #[must_use]
-    pub fn next_pending(&self) -> Option<usize> {
-        self.runs
-            .iter()
-            .position(|record| record.state == RunState::Pending)
+    pub fn next_pending(&self, among: Option<&[usize]>) -> Option<usize> {
+        let is_pending = |&at: &usize| self.runs[at].state == RunState::Pending;
+        match among {
+            Some(among) => among.iter().copied().find(is_pending),
+            None => (0..self.runs.len()).find(is_pending),
+        }
     }
 
     /// How many runs are done, failed, begun and to be run.

@@ -1,6 +1,6 @@
 //! A study's directory, open for writing, and the loop that executes it.
 
-use super::attempt::{Attempt, AttemptError};
+use super::attempt::{Attempt, AttemptError, CHECKPOINT_DIR};
 use super::opening::Recovered;
 use super::progress::{Counts, Progress, RunState};
 use super::table::table;
@@ -14,7 +14,7 @@ use paceline_probe::cgroup::CpuSet;
 use paceline_records::journal::Journal;
 use paceline_records::study::{Entry, Plan, PlannedRun, RunResult, StudyDir};
 use paceline_records::{WallTime, WriteRecordError};
-use paceline_study::Study;
+use paceline_study::{CheckpointUse, Study};
 use parking_lot::Mutex;
 use std::path::PathBuf;
 use std::time::{Duration, Instant, SystemTime};
@@ -36,6 +36,9 @@ pub struct Settings {
     pub fail_fast: bool,
     /// Paceline's own program, for the built-in trainer.
     pub program: PathBuf,
+    /// Whether the built-in trainer leaves a checkpoint that another run may go on
+    /// from.
+    pub keep_checkpoints: bool,
 }
 
 /// Why a study stopped before its end.
@@ -82,6 +85,8 @@ pub struct Session {
     pub(super) plan: Plan,
     pub(super) settings: Settings,
     pub(super) shared: Mutex<Shared>,
+    /// The runs that may be executed, by position; all without.
+    pub(super) only: Option<Vec<usize>>,
     /// What was found of a session that died.
     pub recovered: Recovered,
 }
@@ -103,6 +108,12 @@ impl Session {
     #[must_use]
     pub fn progress(&self) -> Progress {
         self.lock().progress.clone()
+    }
+
+    /// The study's directory.
+    #[must_use]
+    pub fn dir(&self) -> &StudyDir {
+        &self.dir
     }
 
     /// The plan.
@@ -132,6 +143,15 @@ impl Session {
             })?;
         }
         Ok(failed.len())
+    }
+
+    /// Lets [`Session::run`] execute these runs and no other that is to be done.
+    pub fn run_only(&mut self, runs: &[RunId]) {
+        let shared = self.lock();
+        let positions = runs.iter().filter_map(|run| shared.progress.position(run));
+        let only: Vec<usize> = positions.collect();
+        drop(shared);
+        self.only = Some(only);
     }
 
     /// Executes what is to be done until nothing is, the user interrupts, or
@@ -202,7 +222,7 @@ impl Session {
                 if shared.stop || interrupt.is_wanted() {
                     return Ok(());
                 }
-                let Some(position) = shared.progress.next_pending() else {
+                let Some(position) = shared.progress.next_pending(self.only.as_deref()) else {
                     return Ok(());
                 };
                 if warm || self.study.design().warmup == 0 {
@@ -357,6 +377,27 @@ impl Session {
                 None if self.settings.parallel > 1 => Some(slot.clone()),
                 None => None,
             },
+            checkpoint: match (self.settings.keep_checkpoints, &run.continues) {
+                (false, _) => CheckpointUse::None,
+                (true, None) => CheckpointUse::Keep,
+                (true, Some(_)) => CheckpointUse::Resume,
+            },
+            from: run
+                .continues
+                .as_ref()
+                .and_then(|from| self.checkpoint_of(from)),
+        }
+    }
+
+    /// Where a run that is done has left its checkpoint.
+    fn checkpoint_of(&self, run: &RunId) -> Option<PathBuf> {
+        let shared = self.lock();
+        let position = shared.progress.position(run)?;
+        match shared.progress.state(position) {
+            RunState::Done { attempt, .. } => {
+                Some(self.dir.attempt(run, *attempt).join(CHECKPOINT_DIR))
+            }
+            _ => None,
         }
     }
 

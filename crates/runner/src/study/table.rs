@@ -88,6 +88,9 @@ fn ending(state: &RunState) -> (String, Option<(u32, &RunResult)>) {
     match state {
         RunState::Pending => ("pending".to_owned(), None),
         RunState::Leased { .. } => ("running".to_owned(), None),
+        RunState::Done { attempt, result } if result.stopped.is_some() => {
+            (result.outcome.clone(), Some((*attempt, result)))
+        }
         RunState::Done { attempt, result } if result.absent.is_empty() => {
             ("done".to_owned(), Some((*attempt, result)))
         }

@@ -8,10 +8,11 @@ const PAGE: &str = "docs/benchmarks.md";
 const OPENING: &str = "\
 # Benchmarks
 
-Measured by `cargo xtask bench train`, `distributed` and `promises`, which write this page.
+Measured by `cargo xtask bench train`, `distributed`, `promises` and `tune`, which write this page.
 Each section names its machine and day. Both sides of a comparison run on the same machine in the
 same run and take turns; a figure is the best turn, and within a turn the median over blocks of a
-tenth of a second. Ratios above 1 say that Paceline is faster.
+tenth of a second. Ratios above 1 say that Paceline is faster. Searches are compared by what they
+find, not by their speed.
 ";
 
 /// Puts a section in its place on the page.

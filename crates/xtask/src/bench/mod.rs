@@ -13,6 +13,7 @@ mod runner;
 mod table;
 mod train;
 mod trainer;
+mod tune;
 
 use crate::shell;
 use anyhow::{Result, bail};
@@ -72,10 +73,15 @@ const BENCHES: &[Bench] = &[
         compares: "training against PyTorch, TensorFlow and scikit-learn",
         run: train::run,
     },
+    Bench {
+        name: "tune",
+        compares: "Bayesian search against Optuna's TPE, at as many runs",
+        run: tune::run,
+    },
 ];
 
 const OPTIONS: &str = "\
-options of `distributed`, `promises` and `train`:
+options of `distributed`, `promises`, `train` and `tune`:
   --quick      a second or a few tables for each side; docs/benchmarks.md stays as it is
   --alone      Paceline's side only
   --built      Paceline as the target folder holds it, built before

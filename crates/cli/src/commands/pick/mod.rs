@@ -2,7 +2,7 @@
 
 mod running;
 
-use super::table_args::{TableArgs, predictor, settings};
+use super::table_args::{TableArgs, predictor, settings, tell_disturbed, time_of};
 use crate::args::Format;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -82,11 +82,14 @@ type Weights = Vec<(String, f64)>;
 
 pub(crate) fn pick(args: &Args) -> Result<Exit, Failure> {
     let question = question(args)?;
-    let answer = picked(&args.table.open()?, &question)?;
+    let results = args.table.open()?;
+    let answer = picked(&results, &question)?;
     output::data(&match args.format {
         Format::Text => paceline_report::pick::text(&answer, output::stdout_page()),
         Format::Json => output::json(&answer.json()),
     })?;
+    let time = args.time.as_deref().unwrap_or(time_of(&results));
+    tell_disturbed(&results, Some(time), "--time");
     if let (PickAnswer::Alone(alone), Format::Text) = (&answer, args.format)
         && alone.epochs_could_be_free
     {

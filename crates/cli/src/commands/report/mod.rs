@@ -3,6 +3,7 @@
 mod page;
 
 use crate::args::Format;
+use crate::commands::table_args::{tell_disturbed, time_of};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::out_file::OutFile;
@@ -13,6 +14,7 @@ use crate::study_file;
 use anyhow::anyhow;
 use paceline_advise::pick::Objective;
 use paceline_answers::report::{self as answers, ReportQuestion};
+use paceline_answers::results::Results;
 use paceline_answers::results::StudyResults;
 use paceline_records::WallTime;
 use paceline_records::study::StudyDir;
@@ -90,6 +92,13 @@ pub(crate) fn report(args: &Args) -> Result<Exit, Failure> {
         Format::Text => format!("{}\n", written.path.display()),
         Format::Json => output::json(&written.json()),
     })?;
+    if let Ok(results) = Results::open(&args.dir) {
+        tell_disturbed(
+            &results,
+            Some(time_of(&results)),
+            "paceline analyze --response",
+        );
+    }
     Ok(match written.met {
         Some(false) => Exit::Unmet,
         _ => Exit::Done,

@@ -8,7 +8,7 @@ use paceline_engine::host::find_program;
 use paceline_probe::Roots;
 use paceline_probe::cgroup::{CpuSet, Layout, Version};
 use paceline_records::study::Plan;
-use paceline_study::{Job, RunFacts, Study};
+use paceline_study::{CheckpointUse, Job, RunFacts, Study};
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::path::Path;
@@ -39,6 +39,8 @@ pub(in crate::commands) fn check(
             );
         }
         let facts = RunFacts {
+            checkpoint_dir: String::new(),
+            checkpoint: CheckpointUse::None,
             seed: 0,
             run_id: "check".to_owned(),
             run_dir: base.to_string_lossy().into_owned(),

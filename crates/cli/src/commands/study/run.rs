@@ -3,12 +3,14 @@
 use super::progress::Shown;
 use super::{checks, place};
 use crate::commands::study::status;
+use crate::commands::table_args::{tell_disturbed, time_of};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output;
 use crate::screen::Screen;
 use crate::{context, quantity, signals, study_file};
 use anyhow::Context;
+use paceline_answers::results::Results;
 use paceline_engine::LocalEngine;
 use paceline_engine::host::usable_cpus;
 use paceline_model::{Level, RunId};
@@ -179,6 +181,7 @@ pub(in crate::commands) fn settings(study: &Path, interval: Duration) -> Result<
         cpus,
         fail_fast: false,
         program: context::program()?,
+        keep_checkpoints: false,
     })
 }
 
@@ -228,6 +231,14 @@ fn execute(args: &Common, prepared: Prepared, retry: Option<&[RunId]>) -> Result
     if !args.quiet {
         let seen = status::summary(session.plan(), &progress, &output::stderr_page());
         output::tell(&format!("{seen}\ntable: {}", dir.table("csv").display()));
+    }
+    // A study of which no run is done has no results yet.
+    if let Ok(results) = Results::open(dir.path()) {
+        tell_disturbed(
+            &results,
+            Some(time_of(&results)),
+            "paceline analyze --response",
+        );
     }
     Ok(match outlook {
         Outlook::Interrupted => {

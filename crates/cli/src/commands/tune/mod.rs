@@ -14,12 +14,13 @@ use crate::screen::Screen;
 use crate::{quantity, signals, study_file};
 use anyhow::{Context, anyhow};
 use clap::ValueEnum;
+use paceline_answers::results::after_each_epoch;
 use paceline_answers::tune::{Direction, End, History, Next, Question, Reach, Search};
 use paceline_engine::LocalEngine;
-use paceline_model::Level;
+use paceline_model::{Level, RunId};
 use paceline_probe::Roots;
 use paceline_records::study::{Plan, PlannedTrial, StudyDir};
-use paceline_records::write_file;
+use paceline_records::{Run, write_file};
 use paceline_report::tune::Report;
 use paceline_runner::Interrupt;
 use paceline_runner::study::{Outlook, Session, Settings};
@@ -186,6 +187,18 @@ enum Ended {
 }
 
 impl Tuning {
+    /// Whether the trainer leaves checkpoints: in a search that goes on from them,
+    /// over passes or steps, which are what a training can be continued by.
+    fn goes_on_from_checkpoints(&self) -> bool {
+        let budget = self
+            .question
+            .varied
+            .last()
+            .map(|&at| &self.study.factors()[at]);
+        let by_epochs = budget.is_some_and(|factor| ["epochs", "steps"].contains(&&*factor.name));
+        self.search.goes_on_from_checkpoints() && by_epochs
+    }
+
     /// Refuses a study whose first run is bound to fail.
     fn check_first(&self, settings: &Settings) -> Result<(), Failure> {
         let nothing = History::default();
@@ -214,6 +227,10 @@ impl Tuning {
         let interrupt = Interrupt::new();
         signals::pass_on(&interrupt)?;
         let node = settings.host.machine.node.clone();
+        let settings = Settings {
+            keep_checkpoints: self.goes_on_from_checkpoints(),
+            ..settings
+        };
         let opened = Session::open_growing(dir.clone(), self.study.clone(), settings.clone());
         let mut session = opened.map_err(study_run::cannot_open)?;
         self.claim(&dir, session.plan())?;
@@ -225,7 +242,7 @@ impl Tuning {
             let outlook = session.run(&engine, &interrupt, &told);
             outlook.map_err(|error| study_run::cannot_run(error, &dir))
         };
-        let ended = self.drive(&mut session, &settings, run);
+        let ended = self.drive(&mut session, &settings, &told, run);
         screen.close();
         match ended? {
             Ended::Of(end) => self.conclude(args, &session, &end),
@@ -245,9 +262,11 @@ impl Tuning {
         &self,
         session: &mut Session,
         settings: &Settings,
+        told: &Told<'_>,
         run: impl Fn(&Session) -> Result<Outlook, Failure>,
     ) -> Result<Ended, Failure> {
         loop {
+            self.prepare(session, told);
             match run(session)? {
                 Outlook::Complete => {}
                 Outlook::Interrupted => return Ok(Ended::Interrupted),
@@ -255,15 +274,37 @@ impl Tuning {
             }
             let history = History::new(session.plan(), &session.progress(), &self.question);
             match self.search.next(&self.study, &self.question, &history)? {
-                Next::Run { levels, count } => {
+                Next::Run { levels, mut from } => {
                     self.check(&levels, settings)?;
                     let left = self.most_runs.saturating_sub(history.run_count()).max(1);
-                    let grown = session.grow(&levels, count.min(left));
+                    from.truncate(left);
+                    let grown = session.grow_from(&levels, &from);
                     grown.map_err(Failure::world)?;
                 }
                 Next::Done(end) => return Ok(Ended::Of(end)),
             }
         }
+    }
+
+    /// Says whom the run that is next is compared with while it lasts.
+    fn prepare(&self, session: &Session, told: &Told<'_>) {
+        let (plan, progress) = (session.plan(), session.progress());
+        let next = progress.next_pending(None);
+        let rivals = next.and_then(|position| {
+            let history = History::new(plan, &progress, &self.question);
+            let trace = |run: &RunId, attempt: u32| {
+                let record = Run::open(&session.dir().attempt(run, attempt)).ok();
+                let found = record
+                    .map(|record| after_each_epoch(&record, &self.study, &self.question.response));
+                let costs = found.unwrap_or_default().into_iter();
+                costs
+                    .map(|(epoch, value)| (epoch, self.question.direction.cost(value)))
+                    .collect()
+            };
+            let levels = plan.levels(&plan.runs[position]);
+            self.search.rivals(&self.question, &history, levels, trace)
+        });
+        told.compare_with(rivals);
     }
 
     /// Makes the directory this search's, or finds it so.

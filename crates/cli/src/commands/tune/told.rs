@@ -1,7 +1,8 @@
 //! How a search is told while it goes on: a line per run.
 
 use crate::screen::Screen;
-use paceline_answers::tune::Question;
+use paceline_advise::halving::Rivals;
+use paceline_answers::tune::{EpochWatch, Question};
 use paceline_model::Level;
 use paceline_records::study::{PlannedRun, RunResult};
 use paceline_report::number::{duration, significant};
@@ -19,6 +20,9 @@ pub(super) struct Told<'a> {
     question: &'a Question,
     /// The levels of what is running, in words.
     running: Mutex<BTreeMap<String, String>>,
+    /// The levels of the run that begins, and whom it is compared with.
+    begins: Mutex<Vec<Level>>,
+    rivals: Mutex<Option<(Rivals, f64)>>,
 }
 
 impl<'a> Told<'a> {
@@ -34,12 +38,22 @@ impl<'a> Told<'a> {
             study,
             question,
             running: Mutex::new(BTreeMap::new()),
+            begins: Mutex::new(Vec::new()),
+            rivals: Mutex::new(None),
         }
+    }
+}
+
+impl Told<'_> {
+    /// The run that is next is compared with these while it lasts.
+    pub(super) fn compare_with(&self, rivals: Option<(Rivals, f64)>) {
+        *self.rivals.lock() = rivals;
     }
 }
 
 impl Watcher for Told<'_> {
     fn begins(&self, run: &PlannedRun, levels: &[Level], _attempt: u32) {
+        *self.begins.lock() = levels.to_vec();
         let words = self.question.words(self.study, levels);
         if self.screen.has_status() {
             self.screen.status(format!("{} {words} …", run.id));
@@ -61,6 +75,7 @@ impl Watcher for Told<'_> {
             .get(name)
             .or_else(|| result.resources.get(name));
         let what = match (result.done, value) {
+            _ if result.stopped.is_some() => result.outcome.clone(),
             (true, Some(value)) => format!("{name} {}", significant(*value, 4)),
             (true, None) => format!("no {name}"),
             (false, _) => result.outcome.clone(),
@@ -71,6 +86,11 @@ impl Watcher for Told<'_> {
     }
 
     fn observer(&self, _run: &PlannedRun) -> Box<dyn Observer + '_> {
-        Box::new(())
+        let levels = self.begins.lock();
+        let rivals = self.rivals.lock();
+        match rivals.clone() {
+            Some(rivals) => Box::new(EpochWatch::new(self.study, self.question, &levels, rivals)),
+            None => Box::new(()),
+        }
     }
 }

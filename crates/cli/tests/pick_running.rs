@@ -102,13 +102,13 @@ fn the_interference_is_that_of_the_table_and_ends_follow_processor_sharing() {
 fn the_pick_breaks_no_promise_that_stands() {
     let dir = table();
     // Alone the old job ends in 261 s; a newcomer of 64 would hold it up by 113 s.
-    let job = "start=-60s,batch_size=64,cpus=4,deadline=380s";
+    let job = "start=-60s,batch_size=64,cpus=4,deadline=400s";
     let more = ["--given", "cpus=4", "--running", job];
     let found = json(dir.path(), &more, 0);
     let chosen = number(&found["pick"]["configuration"], "batch_size");
     assert!(chosen > 64.0 && chosen < 512.0, "{found:#}");
     assert_eq!(found["jobs"][0]["promise"], "kept");
-    assert!(number(&found["jobs"][0], "ends_latest_s") <= 320.0);
+    assert!(number(&found["jobs"][0], "ends_latest_s") <= 340.0);
     // Without the promise nothing holds it back.
     let free = json(
         dir.path(),

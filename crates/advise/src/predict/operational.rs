@@ -200,7 +200,7 @@ impl Operational {
         processes(&self.roles, configuration) / self.units.processes
     }
 
-    /// A processor-bound and a disk-bound guess, idle and busy.
+    /// Hardly any disk, a processor-bound and a disk-bound guess, idle and busy.
     fn starts(&self) -> Vec<Vec<f64>> {
         let start = |disk: f64, rate: f64| {
             let mut start = vec![rate, disk / 2.0, disk / 2.0];
@@ -208,7 +208,12 @@ impl Operational {
             start.extend(self.cells.iter().flat_map(|_| [part, part, rate]));
             start
         };
-        vec![start(0.1, 0.1), start(0.5, 0.5), start(0.2, 2.0)]
+        vec![
+            start(0.001, 0.01),
+            start(0.1, 0.1),
+            start(0.5, 0.5),
+            start(0.2, 2.0),
+        ]
     }
 }
 

@@ -29,10 +29,20 @@ pub(crate) struct Args {
     #[arg(long, value_name = "NAME", default_value = "auto", value_parser = predictor)]
     predictor: Choice,
     /// Set this share of the trials aside, as in 0.2, and judge the predictors by them
-    #[arg(long, value_name = "SHARE", conflicts_with = "curve")]
+    #[arg(
+        long,
+        value_name = "SHARE",
+        conflicts_with = "curve",
+        allow_negative_numbers = true
+    )]
     holdout: Option<f64>,
     /// How often an interval is to hold the truth
-    #[arg(long, value_name = "PROBABILITY", default_value_t = 0.95)]
+    #[arg(
+        long,
+        value_name = "PROBABILITY",
+        default_value_t = 0.95,
+        allow_negative_numbers = true
+    )]
     coverage: f64,
     /// The seed of folds and learners
     #[arg(long, default_value_t = 1)]

@@ -28,7 +28,12 @@ pub(crate) struct Args {
     #[arg(long, value_name = "COLUMN", default_value = "time")]
     time: String,
     /// The probability with which the deadline must be kept
-    #[arg(long, value_name = "PROBABILITY", default_value_t = 0.95)]
+    #[arg(
+        long,
+        value_name = "PROBABILITY",
+        default_value_t = 0.95,
+        allow_negative_numbers = true
+    )]
     confidence: f64,
     /// The most workers that are considered
     #[arg(long, value_name = "COUNT", default_value_t = 64)]

@@ -229,7 +229,7 @@ pub(crate) fn weak_predictor(weak: &WeakPredictor) -> String {
 fn extrapolated(picked: &Picked, width: usize) -> String {
     let mut ways: Vec<String> = Vec::new();
     for (_, prediction) in &picked.predictions {
-        let way = outside(&prediction.outside);
+        let way = outside(prediction);
         if !way.is_empty() && !ways.contains(&way) {
             ways.push(way);
         }

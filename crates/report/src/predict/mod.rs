@@ -5,8 +5,8 @@ mod curves;
 use crate::number::{ABSENT, count, percent, significant};
 use crate::text::{Column, Page, Table};
 use paceline_advise::predict::{
-    Comparison, DemandSource, FactorImportance, Holdout, Interval, IntervalMethod, Outside,
-    OutsideHow, Prediction, Score,
+    Comparison, DemandSource, FactorImportance, Holdout, Interval, IntervalMethod, OutsideHow,
+    Prediction, Score,
 };
 use paceline_answers::predict::PredictAnswer;
 use paceline_answers::written;
@@ -86,7 +86,7 @@ pub fn text(answer: &PredictAnswer, page: Page) -> String {
                     predictor.response().to_owned(),
                     predicted(prediction),
                     interval(prediction),
-                    outside(&prediction.outside),
+                    outside(prediction),
                 ]);
             }
         }
@@ -102,7 +102,7 @@ pub fn text(answer: &PredictAnswer, page: Page) -> String {
                         "{} at {}: {}\n",
                         predictor.response(),
                         written(&row.settings),
-                        outside(&prediction.outside)
+                        outside(prediction)
                     );
                 }
             }
@@ -212,20 +212,25 @@ pub(crate) fn interval(prediction: &Prediction) -> String {
     }
 }
 
-/// Where a configuration lies outside what was observed, in words.
-pub(crate) fn outside(outside: &[Outside]) -> String {
-    let parts: Vec<String> = outside
+/// Where a configuration lies outside what was observed, and what follows for the interval,
+/// in words.
+pub(crate) fn outside(prediction: &Prediction) -> String {
+    let follows = match prediction.interval {
+        Interval::Known { .. } => "; the interval is widened",
+        Interval::NotKnown(_) => "",
+    };
+    let parts: Vec<String> = prediction
+        .outside
         .iter()
         .map(|outside| match outside.how {
             OutsideHow::Beyond(by) => format!(
-                "{} is {} of its range outside what was run; the interval is widened",
+                "{} is {} of its range outside what was run{follows}",
                 outside.factor,
                 percent(by)
             ),
-            OutsideHow::Combination => format!(
-                "this {} was never run; the interval is widened",
-                outside.factor
-            ),
+            OutsideHow::Combination => {
+                format!("this {} was never run{follows}", outside.factor)
+            }
         })
         .collect();
     parts.join("; ")

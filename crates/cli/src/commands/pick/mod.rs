@@ -40,7 +40,12 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FACTOR=LEVEL,…", value_parser = settings)]
     given: Option<Settings>,
     /// The probability with which each limit must be kept
-    #[arg(long, value_name = "PROBABILITY", default_value_t = 0.95)]
+    #[arg(
+        long,
+        value_name = "PROBABILITY",
+        default_value_t = 0.95,
+        allow_negative_numbers = true
+    )]
     confidence: f64,
     /// Consider up to so many configurations between the observed levels as well
     #[arg(long, value_name = "COUNT", num_args = 0..=1, default_missing_value = "10000")]

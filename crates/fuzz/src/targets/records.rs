@@ -178,6 +178,7 @@ pub(super) fn plan(case: u64, dir: &Path) {
                 block: 0,
                 standard: i,
                 seed: u64::from(i),
+                continues: None,
             })
             .collect(),
     };

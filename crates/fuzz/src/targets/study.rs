@@ -49,6 +49,8 @@ pub(super) fn study(case: u64, _: &Path) {
         run_dir: "/tmp/run".to_owned(),
         replicate: 0,
         program: "paceline".to_owned(),
+        checkpoint_dir: "/tmp/run/checkpoint".to_owned(),
+        checkpoint: paceline_study::CheckpointUse::None,
     };
     for run in plan.runs.iter().take(3) {
         // A template may refuse a level; it may not panic.

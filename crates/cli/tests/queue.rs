@@ -174,7 +174,7 @@ fn what_makes_no_queue_is_refused_with_its_place_and_a_hint() {
             "--arrivals: `inf/s` is not",
         ),
         ("--arrivals -1/s --service 3s", "--arrivals: `-1/s` is not"),
-        ("--arrivals 0/s --service 3s", "--arrivals: 0 is not"),
+        ("--arrivals 0/s --service 3s", "--arrivals: `0/s` is not"),
         ("--arrivals 3 --service 3s", "--arrivals: `3` is not a rate"),
         ("--every 0s --service 3s", "--every: `0s`"),
         ("--every 3s --service -3s", "--service: `-3s`"),

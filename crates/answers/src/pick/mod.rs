@@ -97,6 +97,8 @@ pub(crate) struct Understood {
     because: String,
     /// The response that is a time, where there is one.
     time: Option<String>,
+    /// What the time is weighed against, and whether more (1) or less (-1) is better.
+    result: Option<(String, f64)>,
 }
 
 impl Understood {
@@ -238,7 +240,10 @@ fn understand(results: &Results, question: &PickQuestion) -> Result<Understood, 
         };
         constraints.push(Constraint::at_most(time, deadline));
     }
+    let result = time.as_deref();
+    let result = result.and_then(|time| objective::result(names, &objective, time));
     Ok(Understood {
+        result,
         request: PickRequest {
             objective,
             constraints,
@@ -255,17 +260,12 @@ fn answer(understood: Understood, setup: Setup) -> Result<AloneAnswer, PickError
         request,
         because,
         time,
+        result,
     } = understood;
     let pick = picked(&setup.predictors, &setup.choices, &request)?;
-    let tradeoff = time.and_then(|time| {
+    let tradeoff = time.zip(result).and_then(|(time, (result, sign))| {
         let (predictors, choices) = (&setup.predictors, &setup.choices);
-        Tradeoff::of(
-            predictors,
-            choices,
-            &request.objective,
-            &time,
-            advised(&pick),
-        )
+        Tradeoff::of(predictors, choices, (&result, sign), &time, advised(&pick))
     });
     Ok(AloneAnswer {
         cautions: WeakPredictor::among(&setup.predictors, &request),
@@ -308,7 +308,7 @@ fn suggestions(
 }
 
 /// The responses that must be predicted, each once: those of the objective, the
-/// limited ones, and a study's time, which any result is weighed against.
+/// limited ones, and of a study the time and the result that is weighed against it.
 fn asked(results: &Results, question: &PickQuestion, understood: &Understood) -> Vec<String> {
     let request = &understood.request;
     let weights = request.objective.weights();
@@ -318,9 +318,12 @@ fn asked(results: &Results, question: &PickQuestion, understood: &Understood) ->
     // A newcomer is chosen by how long it takes, limited or not.
     let needed = !question.running.is_empty() || question.time.is_some();
     let time = understood.time.as_deref();
-    let time = time.filter(|_| needed || weighed(results, question));
+    let weighed = weighed(results, question);
+    let time = time.filter(|_| needed || weighed);
+    let result = understood.result.as_ref().map(|(name, _)| name.as_str());
+    let result = result.filter(|_| weighed);
     let mut names: Vec<String> = Vec::new();
-    for name in best.chain(limited).chain(time) {
+    for name in best.chain(limited).chain(time).chain(result) {
         if !names.iter().any(|known| known == name) {
             names.push(name.to_owned());
         }
@@ -328,8 +331,8 @@ fn asked(results: &Results, question: &PickQuestion, understood: &Understood) ->
     names
 }
 
-/// Whether a study's time is predicted although nobody asked for it. After each
-/// epoch a study need not tell it.
+/// Whether a study's time and result are predicted although nobody asked for them.
+/// After each epoch a study need not tell them.
 fn weighed(results: &Results, question: &PickQuestion) -> bool {
     results.study().is_some() && question.epochs_free.is_none()
 }

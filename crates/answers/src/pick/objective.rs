@@ -31,14 +31,20 @@ fn is_one_of(name: &str, words: &[&str]) -> bool {
     parts.any(|part| words.contains(&part))
 }
 
-/// Whether more of a response is better, by its name.
-pub(super) fn is_more_better(name: &str) -> bool {
-    is_one_of(name, &MORE)
-}
-
-/// Whether a response weighs others.
-pub(super) fn is_cost(name: &str) -> bool {
-    is_one_of(name, &[COST])
+/// What the time is weighed against, and whether more (1) or less (-1) of it is
+/// better: the objective, or, if that is the time itself or weighs several, the first
+/// of these responses of which more is better.
+pub(super) fn result(names: &[String], objective: &Objective, time: &str) -> Option<(String, f64)> {
+    match objective {
+        Objective::Maximise(name) if name != time => Some((name.clone(), 1.0)),
+        Objective::Minimise(name) if name != time && !is_one_of(name, &[COST]) => {
+            Some((name.clone(), -1.0))
+        }
+        _ => {
+            let more = |name: &&String| *name != time && is_one_of(name, &MORE);
+            Some((names.iter().find(more)?.clone(), 1.0))
+        }
+    }
 }
 
 /// The response that is the duration of a run: as said, or by its name.

@@ -52,6 +52,7 @@ pub(super) fn pick_beside(
         request,
         because,
         time: time_name,
+        result,
     } = understood;
     let time_name = time_name.ok_or_else(|| PickError::NoTime {
         responses: results.responses().to_vec(),
@@ -98,6 +99,7 @@ pub(super) fn pick_beside(
             request,
             because,
             time: Some(time_name),
+            result,
         };
         return Ok(PickAnswer::Alone(Box::new(answer(understood, setup)?)));
     }

@@ -1,7 +1,6 @@
 //! What is gained in one respect by giving way in another.
 
-use super::objective::{is_cost, is_more_better};
-use paceline_advise::pick::{Objective, Picked, front};
+use paceline_advise::pick::{Picked, front};
 use paceline_advise::predict::Predictor;
 use paceline_advise::runs::Configuration;
 
@@ -21,24 +20,15 @@ pub struct Tradeoff {
 }
 
 impl Tradeoff {
-    /// Between the time and the objective; if the objective is the time itself or a
-    /// cost, between the time and the first result of which more is better.
+    /// Between the time and a result of which more (1) or less (-1) is better, if
+    /// both are predicted.
     pub(super) fn of(
         predictors: &[Predictor],
         choices: &[Configuration],
-        objective: &Objective,
+        (result, sign): (&str, f64),
         time: &str,
         advised: &Picked,
     ) -> Option<Self> {
-        let mut names = predictors.iter().map(Predictor::response);
-        let (result, sign) = match objective {
-            Objective::Maximise(name) if name != time => (name.as_str(), 1.0),
-            Objective::Minimise(name) if name != time && !is_cost(name) => (name.as_str(), -1.0),
-            _ => (
-                names.find(|name| *name != time && is_more_better(name))?,
-                1.0,
-            ),
-        };
         let values = |response: &str| -> Option<Vec<f64>> {
             let predictor = predictors.iter().find(|p| p.response() == response)?;
             let beliefs = predictor.beliefs(choices);

@@ -103,8 +103,8 @@ fn an_oversized_length_is_refused_before_its_payload() {
 }
 
 #[test]
-fn an_unknown_kind_ends_the_connection() {
-    check_raw(raw_frame(999, 0, &[]), |theirs| {
+fn an_unknown_encoding_ends_the_connection() {
+    check_raw(raw_frame(9, 99, &[]), |theirs| {
         assert!(matches!(
             theirs.receive(soon()),
             Err(ReceiveError::Header(_))
@@ -133,7 +133,7 @@ fn another_frame_than_the_one_due_is_named() {
         .unwrap_err();
     assert_eq!(
         error.to_string(),
-        "a frame Fault of 13 bytes came where Parameters of 32 was due"
+        "a frame Kind(5) of 13 bytes came where Kind(8) of 32 was due"
     );
 }
 

@@ -290,5 +290,7 @@ fn on_slow_networks_bsp_suffers_ssp_less_and_the_record_says_why() {
         "{told}"
     );
     let lead = (ssp.iterations[0] - ssp.iterations[1]).abs();
-    assert!(lead <= 257.0, "ssp keeps its bound\n{told}");
+    // One iteration under way, and one that the server has counted but whose worker was
+    // told to stop before it could write it down.
+    assert!(lead <= 258.0, "ssp keeps its bound\n{told}");
 }

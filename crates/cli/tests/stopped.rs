@@ -9,19 +9,20 @@ use support::{paceline, run, signal};
 
 /// A study of one run that says when it has begun.
 fn write(dir: &Path) {
-    let text = "[job]\ncommand = [\"sh\", \"-c\", \"echo $$ > begun; sleep 0.5\"]\n\
+    let text = "[job]\nreads_env = true\ncommand = [\"sh\", \"-c\", \"echo $$ > begun; sleep 0.5\"]\n\
                 [factors]\nx = [1, 2]\n[responses]\ntime = \"duration_s\"\n";
     std::fs::write(dir.join("s.toml"), text).expect("a temporary directory");
 }
 
 fn await_begun(dir: &Path) -> String {
     let begun = dir.join("begun");
-    loop {
+    for _ in 0..6_000 {
         match std::fs::read_to_string(&begun) {
             Ok(pid) if pid.ends_with('\n') => return pid.trim().to_owned(),
             _ => std::thread::sleep(Duration::from_millis(10)),
         }
     }
+    panic!("the command has not begun within a minute");
 }
 
 /// What the study's table says disturbed the run that began first.

@@ -5,6 +5,8 @@
 //! matrices does, costs a good part of the product itself. So the right operand
 //! is read in place while its rows lie close together, and is copied panel by
 //! panel only when it is transposed or its rows lie far apart.
+//!
+//! More than 600 lines: the tiles and their edges share macros and invariants.
 
 #![expect(
     unsafe_code,

@@ -1,3 +1,5 @@
+//! More than 600 lines: a line of the grammar per model, with its errors and their tests.
+
 use std::fmt;
 use std::str::FromStr;
 

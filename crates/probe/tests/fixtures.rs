@@ -1,5 +1,7 @@
 //! The probe on machines that are laid out as files: counters that reset,
 //! devices that come and go, files that fail.
+//!
+//! More than 600 lines: one fixture tree after another, each with what is read from it.
 
 #![expect(
     clippy::unwrap_used,

@@ -1,5 +1,7 @@
 //! Every sentence is true of the data: the tables of reported mistakes, and
 //! random tables whose claims are held against the fit.
+//!
+//! More than 600 lines: one table and its sentence after another.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 

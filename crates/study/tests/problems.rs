@@ -1,4 +1,6 @@
 //! Every kind of problem, as the user reads it.
+//!
+//! More than 600 lines: one exact message per mistake.
 
 use paceline_study::{Capabilities, RawStudy};
 

@@ -1,4 +1,6 @@
 //! Reading a record, whatever state it is in.
+//!
+//! More than 600 lines: the reading of a run and its inline tests belong together.
 
 mod ended;
 mod samples;

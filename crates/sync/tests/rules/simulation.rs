@@ -3,6 +3,8 @@
 //! The checks keep their own books: a ledger of counted updates per server and
 //! the clocks of the workers themselves. They use the coordinator's view only to
 //! know who takes part.
+//!
+//! More than 600 lines: the simulated cluster and the properties that it is held to.
 
 use std::collections::BTreeSet;
 use std::num::NonZeroUsize;

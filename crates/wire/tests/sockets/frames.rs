@@ -1,5 +1,7 @@
 //! Frames over real sockets: what is sent arrives, and what is broken is a
 //! typed error that leaves other connections alone.
+//!
+//! More than 600 lines: one property of frames after another.
 
 use crate::support::{
     HELLO_BYTES, PROOF_BYTES, listen, meddler, meet, member, private_directory, soon, stranger,

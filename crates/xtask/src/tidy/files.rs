@@ -4,8 +4,9 @@ use crate::shell;
 use anyhow::Result;
 use std::path::Path;
 
-/// A longer source file holds more than one idea.
-const MOST_LINES: usize = 1_000;
+/// A longer source file holds more than one idea, unless its first comment says why not.
+const MOST_LINES: usize = 600;
+const REASON: &str = "More than 600 lines: ";
 
 /// Names that say nothing about what is inside.
 const EMPTY_NAMES: [&str; 7] = ["utils", "util", "common", "helpers", "types", "misc", "imp"];
@@ -38,10 +39,13 @@ pub(super) fn problems() -> Result<Vec<String>> {
                     folder.display()
                 ));
             }
-            let lines = std::fs::read_to_string(path)?.lines().count();
-            if lines > MOST_LINES {
+            let text = std::fs::read_to_string(path)?;
+            let lines = text.lines().count();
+            let mut comment = text.lines().take_while(|line| line.starts_with("//!"));
+            if lines > MOST_LINES && !comment.any(|line| line.contains(REASON)) {
                 problems.push(format!(
-                    "{file}: {lines} lines; split it (at most {MOST_LINES})"
+                    "{file}: {lines} lines; split it (at most {MOST_LINES}), or give the reason in \
+                     its first comment: `{REASON}…`"
                 ));
             }
         }

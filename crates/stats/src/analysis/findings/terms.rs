@@ -1,4 +1,6 @@
 //! The sentence about one term.
+//!
+//! More than 600 lines: every sentence about a term stands beside the others, so that they agree.
 
 use super::super::scale::ScaleKind;
 use super::super::wording::{list, p_value, percent, quoted, short};

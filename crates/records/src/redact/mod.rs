@@ -1,8 +1,8 @@
 //! Secrets stay out of records.
 //!
 //! A record is made to be shared. What looks like a secret, by the name it is
-//! given ([`names`]), by its own form ([`shapes`]) or by the program that takes it
-//! ([`programs`]), is replaced before anything is written. What the command itself
+//! given (`names`), by its own form (`shapes`) or by the program that takes it
+//! (`programs`), is replaced before anything is written. What the command itself
 //! prints or reports is kept as it is.
 //!
 //! This is a net, not a promise: a password that looks like a word, under a name

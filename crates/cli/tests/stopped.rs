@@ -3,24 +3,27 @@
 mod support;
 
 use std::path::Path;
-use std::process::Stdio;
+use std::process::{Child, Stdio};
 use std::time::Duration;
 use support::{paceline, run, signal};
 
 /// A study of one run that says when it has begun.
 fn write(dir: &Path) {
-    let text = "[job]\nreads_env = true\ncommand = [\"sh\", \"-c\", \"echo $$ > begun; sleep 0.5\"]\n\
+    let text = "[job]\ncommand = [\"sh\", \"-c\", \"echo $$ > begun; sleep 0.5\", \"sh\", \"{x}\"]\n\
                 [factors]\nx = [1, 2]\n[responses]\ntime = \"duration_s\"\n";
     std::fs::write(dir.join("s.toml"), text).expect("a temporary directory");
 }
 
-fn await_begun(dir: &Path) -> String {
+/// The number of the command's process, once it has begun.
+fn await_begun(dir: &Path, child: &mut Child) -> String {
     let begun = dir.join("begun");
     for _ in 0..6_000 {
         match std::fs::read_to_string(&begun) {
             Ok(pid) if pid.ends_with('\n') => return pid.trim().to_owned(),
             _ => std::thread::sleep(Duration::from_millis(10)),
         }
+        let ended = child.try_wait().expect("a child can be asked");
+        assert_eq!(ended, None, "the study ended before its command began");
     }
     panic!("the command has not begun within a minute");
 }
@@ -45,7 +48,7 @@ fn a_run_during_which_the_runner_was_stopped_is_marked() {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    await_begun(dir.path());
+    await_begun(dir.path(), &mut child);
     signal(child.id(), "STOP");
     // The command ends meanwhile, and nobody sees it.
     std::thread::sleep(Duration::from_secs(4));
@@ -65,7 +68,7 @@ fn a_run_whose_command_was_stopped_is_marked() {
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
-    let pid: u32 = await_begun(dir.path()).parse().unwrap();
+    let pid: u32 = await_begun(dir.path(), &mut child).parse().unwrap();
     signal(pid, "STOP");
     std::thread::sleep(Duration::from_millis(300));
     signal(pid, "CONT");

@@ -112,6 +112,9 @@ const LEAST_OF_CATEGORY: usize = 2;
 /// Distinct settings that are run before a model decides: at least this many, and
 /// two for each number that varies.
 const LEAST_SPREAD: usize = 4;
+/// So many times as many are run before the search may stop: the model's first
+/// opinion is not its last.
+const SEEN_ENOUGH: usize = 2;
 
 impl Bayes {
     /// What to do next, given all runs so far; nothing else is remembered, so that
@@ -152,7 +155,8 @@ impl Bayes {
             .iter()
             .map(|one| one.proposal.improvement * one.proposal.feasible)
             .fold(0.0, f64::max);
-        if !model.improves || gain >= self.least_improvement {
+        let seen_enough = known.taken.len() >= SEEN_ENOUGH * known.least_spread();
+        if !model.improves || gain >= self.least_improvement || !seen_enough {
             let best = greatest(&|_| true).expect("there is at least one candidate");
             return Ok(Step::Run(best.proposal.clone()));
         }
@@ -249,16 +253,17 @@ impl<'a> Known<'a> {
         rare
     }
 
+    /// How many distinct settings are run before a model decides.
+    fn least_spread(&self) -> usize {
+        let dimensions = self.search.space.dimensions().iter();
+        let numeric = dimensions.filter(|one| !matches!(one, Dimension::Categories(_)));
+        LEAST_SPREAD.max(2 * numeric.count() + 1)
+    }
+
     /// The next of the runs that fill the space, while there are too few of them
     /// or a category has none.
     fn spread_out(&self) -> Option<Proposal> {
-        let numeric = self
-            .search
-            .space
-            .dimensions()
-            .iter()
-            .filter(|dimension| !matches!(dimension, Dimension::Categories(_)));
-        let least = LEAST_SPREAD.max(2 * numeric.count() + 1);
+        let least = self.least_spread();
         let missing: Vec<(usize, f64)> = self
             .categories()
             .filter(|&(at, category)| self.times(at, category) == 0)
@@ -507,7 +512,8 @@ impl Fitted<'_, '_> {
             }
         });
         let feasible: f64 = chances.product();
-        let belief = self.believe(&configuration);
+        let least = self.known.search.least_improvement;
+        let belief = self.cost.believe_by(space, &configuration, least);
         let improvement = match self.improves {
             true => self.cost.share(belief.improvement),
             false => 1.0,

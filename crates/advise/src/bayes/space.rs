@@ -152,14 +152,19 @@ impl Space {
             .filter(|dimension| !matches!(dimension, Dimension::Categories(_)));
         let ratio = golden(numeric.count().max(1));
         let mut power = 1.0;
-        let mut round = 1;
+        // Of the factors so far; none yet.
+        let mut round = 0;
         (0..self.dimensions.len())
             .map(|at| match &self.dimensions[at] {
                 Dimension::Categories(count) => {
                     // After as many points as it takes all factors so far to come
                     // round together, this one is a step ahead: every pair meets.
-                    round = common_multiple(round, *count);
-                    ((number + number / round + turn as usize % count) % count) as f64
+                    let ahead = match round {
+                        0 => 0,
+                        round => number / common_multiple(round, *count),
+                    };
+                    round = common_multiple(round.max(1), *count);
+                    ((number + ahead + turn as usize % count) % count) as f64
                 }
                 _ => {
                     power *= ratio;

@@ -28,7 +28,7 @@ pub(super) struct Belief {
     pub(super) mean: f64,
     /// How far below the best of the runs it is expected to be, warped.
     pub(super) improvement: f64,
-    /// The probability that it is below the best of the runs.
+    /// The probability that it is below the best of the runs by the asked share.
     pub(super) better: f64,
 }
 
@@ -123,6 +123,12 @@ impl Surrogate {
     }
 
     pub(super) fn believe(&self, space: &Space, configuration: &[f64]) -> Belief {
+        self.believe_by(space, configuration, 0.0)
+    }
+
+    /// As [`Surrogate::believe`]; better is what improves by at least this share.
+    pub(super) fn believe_by(&self, space: &Space, configuration: &[f64], share: f64) -> Belief {
+        let margin = share / self.warp.share.max(f64::MIN_POSITIVE);
         let at = place(space, configuration);
         let mut sum = Belief {
             mean: 0.0,
@@ -131,7 +137,8 @@ impl Surrogate {
         };
         for draw in &self.draws {
             let (mean, deviation) = draw.at(&at, &self.places, &self.kinds);
-            let (improvement, better) = below(draw.best - mean, deviation);
+            let (improvement, _) = below(draw.best - mean, deviation);
+            let (_, better) = below(draw.best - margin - mean, deviation);
             sum.mean += mean;
             sum.improvement += improvement;
             sum.better += better;
@@ -335,7 +342,10 @@ impl Warp {
         let mut sorted: Vec<f64> = values.iter().map(|&value| logged(value)).collect();
         sorted.sort_by(f64::total_cmp);
         let median = sorted[(sorted.len() - 1) / 2];
-        let reach = Some(median - sorted[0]).filter(|reach| *reach > 0.0);
+        // Two good runs that happen to be close must not make all others alike.
+        let upper = sorted[(sorted.len() - 1) * 3 / 4];
+        let reach = (median - sorted[0]).max(0.25 * (upper - sorted[0]));
+        let reach = Some(reach).filter(|reach| *reach > 0.0);
         let mut warp = Self {
             log,
             median,
@@ -397,13 +407,18 @@ mod tests {
             vec![-0.97, -0.96, -0.95, -0.1],
         ] {
             let warp = Warp::of(&values).unwrap();
+            // How bad the worst are decides nothing: those come back no worse.
             for &value in &values {
                 let back = warp.back(warp.to(value));
-                assert!((back - value).abs() <= 1e-9 * value.abs().max(1.0));
+                let exact = (back - value).abs() <= 1e-9 * value.abs().max(1.0);
+                assert!(
+                    exact || (back < value && value > values[1]),
+                    "{back}, {value}"
+                );
             }
             let warped: Vec<f64> = values.iter().map(|&value| warp.to(value)).collect();
             assert!(
-                warped.windows(2).all(|pair| pair[0] < pair[1]),
+                warped.windows(2).all(|pair| pair[0] <= pair[1]),
                 "{warped:?}"
             );
             assert!(warped.iter().all(|value| value.abs() < 3.0), "{warped:?}");
@@ -429,8 +444,9 @@ mod tests {
             let found = fitted.expected(&space, run);
             assert!((found - value).abs() < 0.3, "{found} for {value}");
         }
-        let seen = fitted.believe(&space, &[4.5]).improvement;
+        // Where a run was bad nothing is to be gained; between two runs there may be.
+        let bad = fitted.believe(&space, &[2.0]).improvement;
         let unseen = fitted.believe(&space, &[5.7]).improvement;
-        assert!(unseen > seen, "{unseen} and {seen}");
+        assert!(unseen > 3.0 * bad, "{unseen} and {bad}");
     }
 }

@@ -173,3 +173,21 @@ fn a_history_without_sense_is_refused() {
         Err(BayesError::Limits { .. })
     ));
 }
+
+/// Two of the first runs are about equally good: that they are alike must not make
+/// the search content with either.
+#[test]
+fn the_search_does_not_stop_before_it_has_seen_the_valley() {
+    for seed in 1..=6 {
+        let search = search(vec![range(0.001, 1.0, true)], 66, seed);
+        let mut run_count = 0_u32;
+        let found = run(&search, |at| {
+            run_count += 1;
+            let scatter = 0.01 * (f64::from(run_count * 7 % 5) - 2.0);
+            (1.0 + 0.5 * (at[0] / 0.02).ln().powi(2) + scatter, Vec::new())
+        });
+        let rate = found.history[found.best.unwrap()].configuration[0];
+        assert!((0.015..0.027).contains(&rate), "seed {seed}: {rate}");
+        assert!(found.history.len() >= 8, "{} runs", found.history.len());
+    }
+}

@@ -18,7 +18,7 @@ use std::process::Stdio;
 
 const REQUIREMENTS: [&str; 1] = ["optuna==5.0.0"];
 /// Searches of each problem by each side.
-const SEEDS: u32 = 25;
+const SEEDS: u32 = 50;
 const QUICK_SEEDS: u32 = 2;
 
 /// Prints the table and writes it down.

@@ -184,7 +184,10 @@ fn the_search_does_not_stop_before_it_has_seen_the_valley() {
         let found = run(&search, |at| {
             run_count += 1;
             let scatter = 0.01 * (f64::from(run_count * 7 % 5) - 2.0);
-            (1.0 + 0.5 * (at[0] / 0.02).ln().powi(2) + scatter, Vec::new())
+            (
+                1.0 + 0.5 * (at[0] / 0.02).ln().powi(2) + scatter,
+                Vec::new(),
+            )
         });
         let rate = found.history[found.best.unwrap()].configuration[0];
         assert!((0.015..0.027).contains(&rate), "seed {seed}: {rate}");

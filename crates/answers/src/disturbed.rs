@@ -1,4 +1,4 @@
-//! Runs that other work disturbed, and what to do about them.
+//! Runs that something disturbed, and what to do about them.
 
 use crate::results::Results;
 use paceline_stats::table::{ColumnData, Table};
@@ -12,6 +12,8 @@ pub struct Disturbed {
     pub runs: usize,
     /// Those of them that were disturbed.
     pub disturbed: usize,
+    /// What disturbed the first of them, as its record says it.
+    pub example: String,
     /// The response for which a steadier measure was looked for, with what was
     /// found.
     pub steadier: Option<Steadier>,
@@ -48,20 +50,20 @@ impl Disturbed {
     /// the table does not tell.
     #[must_use]
     pub fn of(table: &Table, factors: &[String], response: Option<&str>) -> Option<Self> {
-        let disturbed = match table.column(NOISE)?.data() {
-            ColumnData::Numeric(_) => 0,
+        let reasons: Vec<&str> = match table.column(NOISE)?.data() {
+            ColumnData::Numeric(_) => Vec::new(),
             ColumnData::Categorical { levels, codes, .. } => codes
                 .iter()
-                .filter(|&&code| {
-                    levels
-                        .get(code as usize)
-                        .is_some_and(|text| !text.is_empty())
-                })
-                .count(),
+                .filter_map(|&code| levels.get(code as usize))
+                .map(String::as_str)
+                .filter(|text| !text.is_empty())
+                .collect(),
         };
-        (disturbed > 0).then(|| Self {
+        let example = (*reasons.first()?).to_owned();
+        Some(Self {
             runs: table.rows(),
-            disturbed,
+            disturbed: reasons.len(),
+            example,
             steadier: response.and_then(|name| Steadier::than(table, factors, name)),
         })
     }
@@ -70,13 +72,16 @@ impl Disturbed {
     #[must_use]
     pub fn sentence(&self, flag: &str) -> String {
         let mut text = format!(
-            "{} of {} disturbed by other work on the machine: times say less. Run the study \
-             on a quiet machine, or have disturbed runs repeated: noise = \"repeat\" under [policy].",
+            "{} of {} {} {} disturbed{}: times say less. Run the study on a quiet machine, or \
+             have disturbed runs repeated: noise = \"repeat\" under [policy].",
             self.disturbed,
-            match self.runs {
-                1 => "1 run was".to_owned(),
-                runs => format!("{runs} runs were"),
-            }
+            self.runs,
+            if self.runs == 1 { "run" } else { "runs" },
+            if self.disturbed == 1 { "was" } else { "were" },
+            match self.disturbed {
+                1 => format!(" ({})", self.example),
+                _ => format!(" (the first: {})", self.example),
+            },
         );
         if let Some(steadier) = &self.steadier {
             text += &format!(
@@ -96,6 +101,7 @@ impl Disturbed {
         json!({
             "runs": self.runs,
             "disturbed": self.disturbed,
+            "example": self.example,
             "cpu_time_is_steadier": self.steadier.as_ref().map(|one| json!({
                 "response": one.response,
                 "explained": one.explained,
@@ -217,7 +223,8 @@ mod tests {
         };
         let steadier = said(SCATTERED, [0.5, 0.9]);
         assert!(
-            steadier.starts_with("3 of 8 runs were disturbed"),
+            steadier
+                .starts_with("3 of 8 runs were disturbed (the first: others used 1.0 cpus): times"),
             "{steadier}"
         );
         assert!(steadier.contains("--response cpu_user_s"), "{steadier}");

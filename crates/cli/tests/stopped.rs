@@ -7,10 +7,10 @@ use std::process::{Child, Stdio};
 use std::time::Duration;
 use support::{paceline, run, signal};
 
-/// A study of one run that says when it has begun.
+/// A study of four short runs, which say when they have begun.
 fn write(dir: &Path) {
     let text = "[job]\ncommand = [\"sh\", \"-c\", \"echo $$ > begun; sleep 0.5\", \"sh\", \"{x}\"]\n\
-                [factors]\nx = [1, 2]\n[responses]\ntime = \"duration_s\"\n";
+                [factors]\nx = [1, 2]\n[design]\nreplicates = 2\n[responses]\ntime = \"duration_s\"\n";
     std::fs::write(dir.join("s.toml"), text).expect("a temporary directory");
 }
 
@@ -57,7 +57,12 @@ fn a_run_during_which_the_runner_was_stopped_is_marked() {
     let noise = noise(dir.path());
     assert!(noise.contains("Paceline stood still for"), "{noise}");
     let told = run(dir.path(), ["analyze", "s.study", "--response=time"]);
-    assert!(told.out.contains("disturbed by other work"), "{}", told.out);
+    assert!(
+        told.err
+            .contains("1 of 4 runs was disturbed (Paceline stood still for"),
+        "{}",
+        told.err
+    );
 }
 
 #[test]

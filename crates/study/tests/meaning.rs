@@ -127,6 +127,7 @@ rate = [0.1, 1]
             "PACELINE_RUN_ID=t1-r0",
             "PACELINE_RUN_DIR=/tmp/s/runs/t1-r0",
             "PACELINE_REPLICATE=0",
+            "PACELINE_CHECKPOINT_DIR=/tmp/checkpoint",
         ]
     );
     assert_eq!(

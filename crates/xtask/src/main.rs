@@ -10,6 +10,7 @@
 
 mod bench;
 mod check;
+mod cluster;
 mod companions;
 mod deny;
 mod shell;
@@ -26,7 +27,8 @@ usage: cargo xtask COMMAND
   tidy           the rules no compiler checks: the crate map, file sizes, unused dependencies
   deny           advisories, licences, duplicates and sources of the dependencies
   fuzz NAME      inputs that are nearly right, for hours: [SECONDS] [FIRST CASE]
-  bench [NAME]   side-by-side benchmarks; without a name, lists them";
+  bench [NAME]   side-by-side benchmarks; without a name, lists them
+  cluster KIND   a real cluster on this machine: up, down, status, slow, cut";
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
@@ -48,6 +50,7 @@ fn run(words: &[String]) -> Result<()> {
         Some((command, [])) if command == "deny" => deny::deny(),
         Some((command, rest)) if command == "fuzz" => check::fuzz(rest),
         Some((command, rest)) if command == "bench" => bench::bench(rest),
+        Some((command, rest)) if command == "cluster" => cluster::cluster(rest),
         _ => bail!("unknown command\n\n{USAGE}"),
     }
 }

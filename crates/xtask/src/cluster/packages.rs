@@ -1,0 +1,43 @@
+//! Programs a cluster consists of: fetched where they are missing, left in place
+//! afterwards.
+
+use crate::shell;
+use anyhow::{Result, bail};
+use std::path::Path;
+
+/// Installs the Debian packages of those programs that are missing.
+pub(crate) fn debian(programs: &[(&str, &str)]) -> Result<()> {
+    let missing: Vec<&str> = programs
+        .iter()
+        .filter(|(program, _)| !exists(program))
+        .map(|(_, package)| *package)
+        .collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    if !shell::answers("apt-get", &["--version"]) {
+        bail!(
+            "install {} first: there is no apt-get here",
+            missing.join(", ")
+        );
+    }
+    // Bounded: a machine without a network must not wait for one.
+    let bounds = [
+        "--option=Acquire::Retries=1",
+        "--option=Acquire::http::Timeout=20",
+    ];
+    shell::run("apt-get", &[&bounds[..], &["update", "--quiet"]].concat())?;
+    let words = ["install", "--yes", "--quiet", "--no-install-recommends"];
+    shell::run("apt-get", &[&bounds[..], &words, &missing].concat())?;
+    match programs.iter().find(|(program, _)| !exists(program)) {
+        Some((program, package)) => bail!("{package} was installed and has no {program}"),
+        None => Ok(()),
+    }
+}
+
+/// True if a program lies where root's programs lie.
+fn exists(program: &str) -> bool {
+    ["/usr/sbin", "/usr/bin", "/sbin", "/bin", "/usr/local/bin"]
+        .iter()
+        .any(|folder| Path::new(folder).join(program).exists())
+}

@@ -187,5 +187,5 @@ impl<'a> Predictors<'a> {
 
 /// As many threads as the machine offers.
 pub(crate) fn threads() -> Threads {
-    Threads::new(std::thread::available_parallelism().map_or(1, usize::from))
+    Threads::available()
 }

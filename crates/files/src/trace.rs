@@ -12,11 +12,11 @@
 //!
 //! That is what POSIX promises, and less than any common file system keeps.
 
+use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
 
 /// One change.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -53,7 +53,7 @@ pub struct Trace(());
 /// Begins to note down what happens below `root`; paths are relative to it.
 #[must_use]
 pub fn start(root: &Path) -> Trace {
-    *RECORDER.lock().unwrap_or_else(PoisonError::into_inner) = Some(Recorder {
+    *RECORDER.lock() = Some(Recorder {
         root: root.to_owned(),
         ops: Vec::new(),
     });
@@ -64,26 +64,26 @@ impl Trace {
     /// What happened so far.
     #[must_use]
     pub fn ops(&self) -> Vec<Op> {
-        let recorder = RECORDER.lock().unwrap_or_else(PoisonError::into_inner);
+        let recorder = RECORDER.lock();
         recorder.as_ref().map_or_else(Vec::new, |it| it.ops.clone())
     }
 
     /// How many changes there were so far.
     #[must_use]
     pub fn length(&self) -> usize {
-        let recorder = RECORDER.lock().unwrap_or_else(PoisonError::into_inner);
+        let recorder = RECORDER.lock();
         recorder.as_ref().map_or(0, |it| it.ops.len())
     }
 }
 
 impl Drop for Trace {
     fn drop(&mut self) {
-        *RECORDER.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        *RECORDER.lock() = None;
     }
 }
 
 fn note(path: &Path, op: impl FnOnce(PathBuf) -> Op) {
-    let mut recorder = RECORDER.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut recorder = RECORDER.lock();
     if let Some(recorder) = recorder.as_mut()
         && let Ok(relative) = path.strip_prefix(&recorder.root)
     {
@@ -111,7 +111,6 @@ pub(crate) fn synced(path: &Path) {
 pub(crate) fn renamed(from: &Path, to: &Path) {
     let root = RECORDER
         .lock()
-        .unwrap_or_else(PoisonError::into_inner)
         .as_ref()
         .map(|recorder| recorder.root.clone());
     let Some(root) = root else { return };

@@ -1,6 +1,7 @@
+use parking_lot::{Condvar, Mutex};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex};
 use std::thread::{self, JoinHandle};
 
 /// How often a waiting thread looks before it gives its core away. A step of a
@@ -140,14 +141,14 @@ impl Team {
                 borrowed,
             )
         };
-        *lock(&self.shared.task) = Some(Task(lent));
+        *self.shared.task.lock() = Some(Task(lent));
         self.shared.barrier.reset();
         self.shared
             .unfinished
             .store(self.shared.size - 1, Ordering::Release);
         {
             // The lock orders this with a member that is about to sleep.
-            let _guard = lock(&self.shared.sleepers);
+            let _guard = self.shared.sleepers.lock();
             self.shared.task_number.fetch_add(1, Ordering::Release);
         }
         self.shared.wake.notify_all();
@@ -210,7 +211,7 @@ impl Drop for Team {
     fn drop(&mut self) {
         self.shared.stop.store(true, Ordering::Release);
         {
-            let _guard = lock(&self.shared.sleepers);
+            let _guard = self.shared.sleepers.lock();
             self.shared.task_number.fetch_add(1, Ordering::Release);
         }
         self.shared.wake.notify_all();
@@ -227,14 +228,11 @@ fn serve(shared: &Shared, rank: usize) {
         let mut waiting = Waiting::default();
         while shared.task_number.load(Ordering::Acquire) == seen {
             if waiting.pause() {
-                let mut guard = lock(&shared.sleepers);
+                let mut guard = shared.sleepers.lock();
                 while shared.task_number.load(Ordering::Acquire) == seen {
                     #[cfg(test)]
                     shared.asleep.fetch_add(1, Ordering::Release);
-                    guard = shared
-                        .wake
-                        .wait(guard)
-                        .unwrap_or_else(std::sync::PoisonError::into_inner);
+                    shared.wake.wait(&mut guard);
                 }
             }
         }
@@ -242,7 +240,10 @@ fn serve(shared: &Shared, rank: usize) {
         if shared.stop.load(Ordering::Acquire) {
             return;
         }
-        let task = lock(&shared.task).expect("a task is stored before its number is announced");
+        let task = shared
+            .task
+            .lock()
+            .expect("a task is stored before its number is announced");
         #[expect(unsafe_code, reason = "uses the closure lent by `run`")]
         // SAFETY: `run` waits until `unfinished` is zero before the closure dies.
         let closure = unsafe { &*task.0 };
@@ -300,12 +301,6 @@ impl Barrier {
             waiting.pause();
         }
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex
-        .lock()
-        .unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
 #[cfg(test)]
@@ -375,7 +370,7 @@ mod tests {
             thread::yield_now();
         }
         // The member counted itself under this lock, so once it is free it sleeps.
-        drop(lock(&team.shared.sleepers));
+        drop(team.shared.sleepers.lock());
         let ran = AtomicUsize::new(0);
         team.run(|_| {
             ran.fetch_add(1, Ordering::Relaxed);

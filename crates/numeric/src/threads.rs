@@ -1,7 +1,7 @@
 //! The independent parts of one call, shared among threads.
 
+use parking_lot::Mutex;
 use std::num::NonZeroUsize;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// How many threads a call may use. The result never depends on it.
@@ -77,7 +77,7 @@ impl Threads {
         let items: Vec<Mutex<Option<T>>> = items.into_iter().map(|i| Mutex::new(Some(i))).collect();
         self.map(items.len(), |index| {
             // Each index is handed out once, so nobody waits and nothing is gone.
-            let item = items[index].lock().ok().and_then(|mut item| item.take());
+            let item = items[index].lock().take();
             task(item.expect("an item is taken once"));
         });
     }

@@ -7,9 +7,9 @@ use crate::lock::is_held;
 use crate::run::{OpenRunError, State, read_json};
 use indexmap::IndexMap;
 use paceline_model::{Level, Micros, Outcome, RunId};
+use paceline_numeric::Threads;
 use std::fs;
 use std::io;
-use std::num::NonZero;
 use std::path::{Path, PathBuf};
 
 /// One line of a list of runs.
@@ -75,18 +75,8 @@ pub fn list(dir: &Path) -> Result<Vec<Listed>, ListRunsError> {
             dirs.push(entry.path());
         }
     }
-    let threads = std::thread::available_parallelism().map_or(1, NonZero::get);
-    let share = dirs.len().div_ceil(threads).max(1);
-    let mut listed: Vec<Listed> = std::thread::scope(|scope| {
-        let workers: Vec<_> = dirs
-            .chunks(share)
-            .map(|dirs| scope.spawn(|| dirs.iter().filter_map(|dir| look(dir)).collect::<Vec<_>>()))
-            .collect();
-        workers
-            .into_iter()
-            .flat_map(|worker| worker.join().expect("reading a manifest does not panic"))
-            .collect()
-    });
+    let looked = Threads::available().map(dirs.len(), |at| look(&dirs[at]));
+    let mut listed: Vec<Listed> = looked.into_iter().flatten().collect();
     listed.sort_by(|a, b| {
         let key = |listed: &Listed| match &listed.summary {
             Ok(summary) => (0, Some(summary.started)),

@@ -1,5 +1,6 @@
+use parking_lot::Mutex;
 use std::ops::Range;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use paceline_data::{DataSet, shard};
 use paceline_kernels::{AlignedBuffer, Kernels, Team};
@@ -108,7 +109,7 @@ impl Compute {
             if member.rank() >= filled {
                 return;
             }
-            let lane = &mut *lock(&lanes[member.rank()]);
+            let lane = &mut *lanes[member.rank()].lock();
             let own = &rows[shard(rows.len(), filled, member.rank())];
             let batch = lane.feed.gather(data, own.iter().copied());
             lane.gradient.begin();
@@ -123,7 +124,7 @@ impl Compute {
         self.collect_touched();
         let mut tally = Tally::default();
         for lane in &mut self.lanes[..self.filled] {
-            tally.add(exclusive(lane).tally);
+            tally.add(lane.get_mut().tally);
         }
         tally
     }
@@ -157,7 +158,7 @@ impl Compute {
             panic!("one thread computes a gradient in parts");
         };
         self.filled = 1;
-        let lane = exclusive(lane);
+        let lane = lane.get_mut();
         let batch = lane.feed.gather(data, rows.iter().copied());
         lane.gradient.begin();
         let tally = self.model.gradient_in_parts(
@@ -204,7 +205,7 @@ impl Compute {
         let threads = self.team.size();
         let gradients: Vec<&Gradient> = self.lanes[..self.filled]
             .iter_mut()
-            .map(|lane| &exclusive(lane).gradient)
+            .map(|lane| &lane.get_mut().gradient)
             .collect();
         // Each thread gets one range of the dense part and one of the table,
         // cut so that every thread has as many touched rows.
@@ -228,7 +229,7 @@ impl Compute {
         let touched = &self.touched;
         self.team.run(|member| {
             let rank = member.rank();
-            let (range, portion) = &mut *lock(&portions[rank]);
+            let (range, portion) = &mut *portions[rank].lock();
             if let Some((weights, moments)) = portion.split_first_mut() {
                 let slopes: Vec<&[f32]> = gradients
                     .iter()
@@ -237,7 +238,7 @@ impl Compute {
                 rule.apply(kernels, step, weights, &slopes, moments);
             }
             let own = &touched[shard(touched.len(), threads, rank)];
-            let (range, portion) = &mut *lock(&portions[threads + rank]);
+            let (range, portion) = &mut *portions[threads + rank].lock();
             for row in own {
                 let start = dense.end + *row as usize * stride;
                 let within = start - range.start..start + stride - range.start;
@@ -261,7 +262,7 @@ impl Compute {
         let threads = self.team.size();
         let gradients: Vec<&Gradient> = self.lanes[..self.filled]
             .iter_mut()
-            .map(|lane| &exclusive(lane).gradient)
+            .map(|lane| &lane.get_mut().gradient)
             .collect();
         let bounds: Vec<usize> = (0..threads)
             .map(|rank| register_shard(dense.len(), threads, rank).end)
@@ -270,7 +271,7 @@ impl Compute {
         {
             let portions = cut(vec![&mut total[..table]], &bounds);
             self.team.run(|member| {
-                let (range, portion) = &mut *lock(&portions[member.rank()]);
+                let (range, portion) = &mut *portions[member.rank()].lock();
                 let shards: Vec<&[f32]> = gradients
                     .iter()
                     .map(|part| &part.values()[range.clone()])
@@ -300,7 +301,7 @@ impl Compute {
         let dense = self.model.layout().dense();
         let gradients: Vec<&Gradient> = self.lanes[..self.filled]
             .iter_mut()
-            .map(|lane| &exclusive(lane).gradient)
+            .map(|lane| &lane.get_mut().gradient)
             .collect();
         if let [only] = &gradients[..] {
             update.dense.copy_from_slice(only.dense());
@@ -312,7 +313,7 @@ impl Compute {
             let kernels = self.kernels;
             let portions = cut(vec![&mut update.dense[..]], &bounds);
             self.team.run(|member| {
-                let (range, portion) = &mut *lock(&portions[member.rank()]);
+                let (range, portion) = &mut *portions[member.rank()].lock();
                 let shards: Vec<&[f32]> = gradients
                     .iter()
                     .map(|part| &part.values()[range.clone()])
@@ -327,7 +328,7 @@ impl Compute {
     pub(crate) fn rows_into(&mut self, update: &mut Update) {
         let gradients: Vec<&Gradient> = self.lanes[..self.filled]
             .iter_mut()
-            .map(|lane| &exclusive(lane).gradient)
+            .map(|lane| &lane.get_mut().gradient)
             .collect();
         update.rows.clear();
         update.cells.clear();
@@ -348,7 +349,7 @@ impl Compute {
     pub fn evaluate(&mut self, data: &DataSet, parameters: &[f32]) -> Tally {
         let (model, lanes) = (&self.model, &self.lanes);
         self.team.run(|member| {
-            let lane = &mut *lock(&lanes[member.rank()]);
+            let lane = &mut *lanes[member.rank()].lock();
             lane.tally = Tally::default();
             for block in blocks(shard(data.rows(), member.size(), member.rank())) {
                 let batch = lane.feed.gather(data, block);
@@ -358,7 +359,7 @@ impl Compute {
         });
         let mut tally = Tally::default();
         for lane in &mut self.lanes {
-            tally.add(exclusive(lane).tally);
+            tally.add(lane.get_mut().tally);
         }
         tally
     }
@@ -374,8 +375,8 @@ impl Compute {
         let portions = cut(vec![&mut scores[..]], &bounds);
         let (model, lanes) = (&self.model, &self.lanes);
         self.team.run(|member| {
-            let lane = &mut *lock(&lanes[member.rank()]);
-            let (_, portion) = &mut *lock(&portions[member.rank()]);
+            let lane = &mut *lanes[member.rank()].lock();
+            let (_, portion) = &mut *portions[member.rank()].lock();
             let mut rest = &mut *portion[0];
             for block in blocks(shard(data.rows(), threads, member.rank())) {
                 let (own, after) = rest.split_at_mut(block.len() * classes);
@@ -393,7 +394,7 @@ impl Compute {
         let dense = self.model.layout().dense();
         let gradients: Vec<&Gradient> = self.lanes[..self.filled]
             .iter_mut()
-            .map(|lane| &exclusive(lane).gradient)
+            .map(|lane| &lane.get_mut().gradient)
             .collect();
         let mut square = 0.0;
         for index in dense {
@@ -416,7 +417,7 @@ impl Compute {
         }
         for lane in &mut self.lanes[..self.filled] {
             self.touched
-                .extend_from_slice(exclusive(lane).gradient.touched());
+                .extend_from_slice(lane.get_mut().gradient.touched());
         }
         self.touched.sort_unstable();
         self.touched.dedup();
@@ -458,12 +459,4 @@ fn cut<'a>(buffers: Vec<&'a mut [f32]>, bounds: &[usize]) -> Vec<Mutex<Portion<'
         }
     }
     portions.into_iter().map(Mutex::new).collect()
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-fn exclusive<T>(mutex: &mut Mutex<T>) -> &mut T {
-    mutex.get_mut().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,7 +1,8 @@
 //! A slower network than there is, for experiments.
 
+use parking_lot::{Condvar, Mutex, MutexGuard};
 use std::collections::VecDeque;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -133,12 +134,7 @@ impl ImpairedLink {
             if remaining.is_zero() {
                 return Err(SendError::TimedOut);
             }
-            state = self
-                .shared
-                .changed
-                .wait_timeout(state, remaining)
-                .unwrap_or_else(PoisonError::into_inner)
-                .0;
+            self.shared.changed.wait_for(&mut state, remaining);
         }
         if state.failed {
             return Err(SendError::Closed);
@@ -153,7 +149,7 @@ impl ImpairedLink {
 
 impl Shared {
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 }
 
@@ -176,19 +172,12 @@ fn deliver(shared: &Shared, stream: &Stream, send_timeout: Duration) {
             if state.ended {
                 return;
             }
-            state = shared
-                .changed
-                .wait(state)
-                .unwrap_or_else(PoisonError::into_inner);
+            shared.changed.wait(&mut state);
             continue;
         };
         let early = due.saturating_duration_since(now());
         if !early.is_zero() {
-            state = shared
-                .changed
-                .wait_timeout(state, early)
-                .unwrap_or_else(PoisonError::into_inner)
-                .0;
+            shared.changed.wait_for(&mut state, early);
             continue;
         }
         let (_, frame) = state.queue.pop_front().expect("the front was just seen");

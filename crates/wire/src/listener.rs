@@ -1,5 +1,6 @@
 //! Listening for peers, and keeping everybody else out.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::VecDeque;
 use std::fs;
 use std::io;
@@ -8,9 +9,9 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, PermissionsExt};
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -287,7 +288,7 @@ fn keep_door(door: &Arc<Door>, socket: &Bound, wake: &OwnedFd, arrivals: &SyncSe
 
 impl Door {
     fn inside(&self) -> MutexGuard<'_, VecDeque<Arc<Visitor>>> {
-        self.inside.lock().unwrap_or_else(PoisonError::into_inner)
+        self.inside.lock()
     }
 
     fn let_in(self: &Arc<Self>, socket: Socket, from: String, arrivals: &SyncSender<Connection>) {

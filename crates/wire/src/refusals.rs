@@ -1,8 +1,9 @@
 //! Who was refused at the door, and why.
 
+use parking_lot::Mutex;
 use std::fmt;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::handshake::HandshakeError;
 
@@ -113,20 +114,16 @@ impl Refusals {
     /// The first refusals since the last call, at most one for each cause in a
     /// listener's life.
     pub fn take_firsts(&self) -> Vec<FirstRefusal> {
-        let mut firsts = self.0.firsts.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut firsts = self.0.firsts.lock();
         std::mem::take(&mut firsts)
     }
 
     pub(crate) fn add(&self, cause: Cause, from: &str) {
         if self.0.counts[cause as usize].fetch_add(1, Ordering::Relaxed) == 0 {
-            self.0
-                .firsts
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .push(FirstRefusal {
-                    cause,
-                    from: from.to_owned(),
-                });
+            self.0.firsts.lock().push(FirstRefusal {
+                cause,
+                from: from.to_owned(),
+            });
         }
     }
 }

@@ -18,12 +18,13 @@
     reason = "memory shared with another process has no safe name"
 )]
 
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::VecDeque;
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::fd::AsRawFd;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::frame::{ENCODING_AT, HEADER_BYTES};
 use memmap2::MmapRaw;
@@ -304,7 +305,7 @@ impl Inbox {
     }
 
     fn taken(&self) -> MutexGuard<'_, VecDeque<(u64, bool)>> {
-        self.taken.lock().unwrap_or_else(PoisonError::into_inner)
+        self.taken.lock()
     }
 }
 

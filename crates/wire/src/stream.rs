@@ -1,9 +1,9 @@
 //! A byte stream to a peer: a socket, with TLS over it or not.
 
+use parking_lot::Mutex;
 use std::io::{self, IoSlice, Read, Write};
 use std::net::IpAddr;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use crate::deadline::{Deadline, now};
@@ -70,7 +70,7 @@ impl Stream {
         let Some(tls) = &self.tls else {
             return self.socket.try_read(buffer);
         };
-        let mut tls = lock(tls);
+        let mut tls = tls.lock();
         loop {
             match tls.reader().read(buffer) {
                 Ok(count) => return Ok(Some(count)),
@@ -93,7 +93,7 @@ impl Stream {
         let Some(tls) = &self.tls else {
             return self.socket.try_write(parts);
         };
-        let mut tls = lock(tls);
+        let mut tls = tls.lock();
         let accepted = tls.writer().write_vectored(parts)?;
         self.drain_tls(&mut tls)?;
         if accepted == 0 {
@@ -106,7 +106,7 @@ impl Stream {
     pub(crate) fn try_flush(&self) -> io::Result<bool> {
         match &self.tls {
             None => Ok(true),
-            Some(tls) => self.drain_tls(&mut lock(tls)),
+            Some(tls) => self.drain_tls(&mut tls.lock()),
         }
     }
 
@@ -150,7 +150,7 @@ impl Stream {
                 return Err(ExactError::TimedOut);
             }
             let ready = {
-                let mut tls = lock(tls);
+                let mut tls = tls.lock();
                 if !self.drain_tls(&mut tls).map_err(ExactError::Io)? {
                     Ready::Write
                 } else if tls.is_handshaking() {
@@ -240,7 +240,7 @@ impl Stream {
 
     pub(crate) fn shut_down(&self) {
         if let Some(tls) = &self.tls {
-            let mut tls = lock(tls);
+            let mut tls = tls.lock();
             tls.send_close_notify();
             // Best effort: the socket is closed next, with or without it.
             let _ = self.drain_tls(&mut tls);
@@ -324,10 +324,4 @@ impl Write for SocketBytes<'_> {
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }
-}
-
-/// A thread that panicked while it held the lock leaves a stream whose next
-/// record fails to decrypt, which is reported as such.
-fn lock(tls: &Mutex<rustls::Connection>) -> MutexGuard<'_, rustls::Connection> {
-    tls.lock().unwrap_or_else(PoisonError::into_inner)
 }

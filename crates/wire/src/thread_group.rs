@@ -1,8 +1,9 @@
 //! All-reduce among the threads of one process, by shared memory.
 
+use parking_lot::{Condvar, Mutex, MutexGuard, RwLock};
 use std::ops::Range;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock};
 
 use thiserror::Error;
 
@@ -87,18 +88,18 @@ impl ThreadGroup {
             barrier,
         } = &*self.shared;
         {
-            let mut mine = write(&laid[self.rank]);
+            let mut mine = laid[self.rank].write();
             mine.clear();
             mine.extend_from_slice(values);
         }
         barrier.meet()?;
         let share = share(values.len(), size, self.rank);
         {
-            let mut sum = write(&sums[self.rank]);
+            let mut sum = sums[self.rank].write();
             sum.clear();
-            sum.extend_from_slice(&read(&laid[0])[share.clone()]);
+            sum.extend_from_slice(&laid[0].read()[share.clone()]);
             for other in &laid[1..] {
-                for (sum, value) in sum.iter_mut().zip(&read(other)[share.clone()]) {
+                for (sum, value) in sum.iter_mut().zip(&other.read()[share.clone()]) {
                     *sum += value;
                 }
             }
@@ -106,7 +107,7 @@ impl ThreadGroup {
         barrier.meet()?;
         for (rank, sum) in sums.iter().enumerate() {
             let share = crate::thread_group::share(values.len(), size, rank);
-            values[share].copy_from_slice(&read(sum));
+            values[share].copy_from_slice(&sum.read());
         }
         Ok(())
     }
@@ -130,14 +131,6 @@ impl Drop for ThreadGroup {
 
 fn share(length: usize, count: usize, index: usize) -> Range<usize> {
     length * index / count..length * (index + 1) / count
-}
-
-fn write<T>(lock: &RwLock<T>) -> std::sync::RwLockWriteGuard<'_, T> {
-    lock.write().unwrap_or_else(PoisonError::into_inner)
-}
-
-fn read<T>(lock: &RwLock<T>) -> std::sync::RwLockReadGuard<'_, T> {
-    lock.read().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A barrier that spins before it sleeps: members of a training step arrive
@@ -195,7 +188,7 @@ impl Barrier {
             if self.left.load(Ordering::Acquire) {
                 return Err(ThreadLost);
             }
-            guard = self.met.wait(guard).unwrap_or_else(PoisonError::into_inner);
+            self.met.wait(&mut guard);
         }
         Ok(())
     }
@@ -208,7 +201,7 @@ impl Barrier {
     }
 
     fn lock(&self) -> MutexGuard<'_, ()> {
-        self.sleepers.lock().unwrap_or_else(PoisonError::into_inner)
+        self.sleepers.lock()
     }
 }
 

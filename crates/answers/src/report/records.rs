@@ -1,10 +1,9 @@
 //! Reading the records of many runs.
 
 use paceline_model::{Event, NodeName, Sample};
+use paceline_numeric::Threads;
 use paceline_records::{Manifest, ReadTableError, Run};
 use std::path::PathBuf;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// What a record holds, in memory.
 pub struct Recorded {
@@ -44,24 +43,8 @@ pub fn read_all<M: Sync, T: Send>(
     places: &[Option<(PathBuf, M)>],
     keep: impl Fn(Recorded, &M) -> T + Sync,
 ) -> Vec<Option<Result<T, paceline_records::OpenRunError>>> {
-    let found: Vec<Mutex<Option<_>>> = places.iter().map(|_| Mutex::new(None)).collect();
-    let next = AtomicUsize::new(0);
-    let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    std::thread::scope(|scope| {
-        for _ in 0..threads {
-            scope.spawn(|| {
-                loop {
-                    let at = next.fetch_add(1, Ordering::Relaxed);
-                    let Some(place) = places.get(at) else { break };
-                    let Some((dir, mark)) = place else { continue };
-                    let kept = Run::open(dir).map(|run| keep(read(&run), mark));
-                    *found[at].lock().expect("no thread panics with the lock") = Some(kept);
-                }
-            });
-        }
-    });
-    let taken = found.into_iter();
-    taken
-        .map(|cell| cell.into_inner().expect("no thread panicked with the lock"))
-        .collect()
+    Threads::available().map(places.len(), |at| {
+        let (dir, mark) = places[at].as_ref()?;
+        Some(Run::open(dir).map(|run| keep(read(&run), mark)))
+    })
 }

@@ -1,8 +1,8 @@
 //! What workers that are threads lay out for the evaluator, and how it looks.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use paceline_nets::Tally;
 
@@ -31,9 +31,7 @@ impl WorkerReports {
     }
 
     pub(crate) fn of(&self, worker: usize) -> MutexGuard<'_, WorkerReport> {
-        self.0[worker]
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+        self.0[worker].lock()
     }
 
     pub(crate) fn totals(&self) -> Vec<WorkerTotals> {

@@ -1,9 +1,10 @@
 //! A worker that reaches its servers over connections.
 
+use parking_lot::Mutex;
 use std::borrow::Cow;
 use std::num::NonZeroUsize;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use paceline_kernels::{AlignedBuffer, Kernels};
@@ -411,7 +412,7 @@ impl<'a> Connected<'a> {
                 then_read: is_last,
             };
             bytes += bytes_of(dense) + 4 * (part.rows.len() + part.cells.len()) as u64;
-            let mut writer = lock(&self.writers[server]);
+            let mut writer = self.writers[server].lock();
             send(&mut writer, &push(dense, !rows_follow), &mut self.room)?;
             if rows_follow {
                 let rows = Payload::Rows {
@@ -431,14 +432,14 @@ impl<'a> Connected<'a> {
         if always || elapsed.saturating_sub(self.told) >= PROGRESS_EVERY {
             self.told = elapsed;
             let totals = Cow::Borrowed(&self.books.totals);
-            let mut writer = lock(&self.writers[0]);
+            let mut writer = self.writers[0].lock();
             send(&mut writer, &ToServer::Totals { totals }, &mut self.room)?;
         }
         Ok(())
     }
 
     fn send(&mut self, server: usize, message: &ToServer<'_>) -> Result<(), Broken> {
-        let mut writer = lock(&self.writers[server]);
+        let mut writer = self.writers[server].lock();
         Ok(send(&mut writer, message, &mut self.room)?)
     }
 }
@@ -457,7 +458,7 @@ impl Drop for Connected<'_> {
         self.ended.store(true, Ordering::Relaxed);
         // The thread that says the worker is alive still holds them.
         for writer in self.writers.iter() {
-            lock(writer).close();
+            writer.lock().close();
         }
     }
 }
@@ -497,7 +498,7 @@ fn say_alive(writers: Arc<Vec<Mutex<WriteHalf>>>, ended: Arc<AtomicBool>, every:
             while !ended.load(Ordering::Relaxed) {
                 std::thread::sleep(every);
                 for writer in writers.iter() {
-                    if send(&mut lock(writer), &ToServer::Heartbeat, &mut room).is_err() {
+                    if send(&mut writer.lock(), &ToServer::Heartbeat, &mut room).is_err() {
                         return;
                     }
                 }
@@ -524,8 +525,4 @@ impl From<SendError> for Broken {
     fn from(_: SendError) -> Self {
         Self
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

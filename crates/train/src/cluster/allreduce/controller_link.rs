@@ -1,7 +1,7 @@
 //! A worker's line to the trainer: what comes is kept until the worker looks,
 //! and status of life go out while it computes.
 
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use parking_lot::{Condvar, Mutex, MutexGuard};
 use std::time::Duration;
 
 use paceline_wire::{Deadline, Frame, Links, ReadHalf, ReceiveError, SendError, WriteHalf};
@@ -145,7 +145,7 @@ impl ControllerLink {
             if let Some(roster) = inbox.roster.take_if(|roster| roster.generation > before) {
                 return Ok(roster);
             }
-            inbox = self.wait(inbox);
+            self.bell.wait(&mut inbox);
         }
     }
 
@@ -179,7 +179,7 @@ impl ControllerLink {
         let mut inbox = self.inbox();
         while inbox.taken.is_none_or(|taken| taken < step) {
             inbox.stands(group)?;
-            inbox = self.wait(inbox);
+            self.bell.wait(&mut inbox);
         }
         Ok(())
     }
@@ -189,7 +189,7 @@ impl ControllerLink {
     pub(super) fn await_dismissal(&self, group: u32) {
         let mut inbox = self.inbox();
         while inbox.stands(group).is_ok() {
-            inbox = self.wait(inbox);
+            self.bell.wait(&mut inbox);
         }
     }
 
@@ -211,17 +211,11 @@ impl ControllerLink {
     }
 
     fn writer(&self) -> MutexGuard<'_, WriteHalf> {
-        self.writer.lock().unwrap_or_else(PoisonError::into_inner)
+        self.writer.lock()
     }
 
     fn inbox(&self) -> MutexGuard<'_, Inbox> {
-        self.inbox.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn wait<'a>(&self, inbox: MutexGuard<'a, Inbox>) -> MutexGuard<'a, Inbox> {
-        self.bell
-            .wait(inbox)
-            .unwrap_or_else(PoisonError::into_inner)
+        self.inbox.lock()
     }
 }
 

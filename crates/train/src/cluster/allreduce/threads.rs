@@ -1,8 +1,8 @@
 //! Workers that are threads of this process.
 
+use parking_lot::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{SyncSender, sync_channel};
-use std::sync::{Mutex, PoisonError};
 
 use paceline_wire::ThreadGroup;
 
@@ -44,10 +44,7 @@ pub(in crate::cluster) fn train(
                 .spawn_scoped(scope, move || {
                     shared.work(worker, Collective::Threads(group), &mut log, &snapshots);
                     if let Err(source) = log.close() {
-                        let mut unwritten = shared
-                            .unwritten
-                            .lock()
-                            .unwrap_or_else(PoisonError::into_inner);
+                        let mut unwritten = shared.unwritten.lock();
                         unwritten.push(Notice::Unwritten { worker, source });
                     }
                 })
@@ -61,17 +58,11 @@ pub(in crate::cluster) fn train(
         shared.status.stop();
         ending
     })?;
-    let unwritten = shared
-        .unwritten
-        .into_inner()
-        .unwrap_or_else(PoisonError::into_inner);
+    let unwritten = shared.unwritten.into_inner();
     for notice in unwritten {
         evaluator.watch.noticed(&notice);
     }
-    let left = shared
-        .left
-        .into_inner()
-        .unwrap_or_else(PoisonError::into_inner);
+    let left = shared.left.into_inner();
     let ending = match (ending, &left) {
         (Some(ending), _) => ending,
         (None, None) => Ending::Diverged,
@@ -130,7 +121,7 @@ impl SharedState<'_> {
                 }
                 Ok(StepResult::Stopped) => {
                     if speaks {
-                        let mut left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
+                        let mut left = self.left.lock();
                         *left = Some(replica.last_snapshot());
                     }
                     return;

@@ -7,9 +7,9 @@
 
 mod state;
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{SyncSender, sync_channel};
-use std::sync::{Arc, PoisonError};
 
 use paceline_kernels::AlignedBuffer;
 use paceline_model::{Iteration, WorkerId};
@@ -27,7 +27,7 @@ use super::worker_compute::WorkerCompute;
 use super::worker_log::WorkerLog;
 use crate::clock::now;
 use crate::session::{Ending, TrainError};
-use state::{SharedState, Told, lock, sender};
+use state::{SharedState, Told, sender};
 
 /// How often a waiting worker looks before it sleeps: workers arrive within
 /// microseconds of each other, or something holds one of them up.
@@ -63,7 +63,10 @@ pub(super) fn train(
                     );
                     shared.work(worker, compute, &mut log, &snapshots);
                     if let Err(source) = log.close() {
-                        lock(&shared.unwritten).push(Notice::Unwritten { worker, source });
+                        shared
+                            .unwritten
+                            .lock()
+                            .push(Notice::Unwritten { worker, source });
                     }
                 })
                 .expect("the system starts a thread");
@@ -74,7 +77,7 @@ pub(super) fn train(
         shared.close();
         ending
     })?;
-    for notice in lock(&shared.unwritten).drain(..) {
+    for notice in shared.unwritten.lock().drain(..) {
         evaluator.watch.noticed(&notice);
     }
     let ending = match ending {
@@ -187,7 +190,7 @@ impl SharedState<'_> {
                 std::thread::yield_now();
             }
         }
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         loop {
             if self.halted.load(Ordering::Relaxed) {
                 return None;
@@ -199,16 +202,14 @@ impl SharedState<'_> {
             state.asleep[me] = true;
             // Whoever lets this worker go on, or ends the training, rings; a
             // thread that panics ends the training.
-            state = self.bells[me]
-                .wait(state)
-                .unwrap_or_else(PoisonError::into_inner);
+            self.bells[me].wait(&mut state);
             state.asleep[me] = false;
         }
     }
 
     /// Hands over an update that counts when its iteration closes.
     fn gather(&self, arrival: Arrival, update: &mut Update) -> (Receipt, Option<Snapshot>) {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         let receipt = state.gather(arrival, update, self.tick());
         let snapshot = self.carry_out(&mut state);
         (receipt, snapshot)
@@ -233,7 +234,7 @@ impl SharedState<'_> {
                 own[store.span().flat()].copy_from_slice(store.parameters());
             }
         });
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         let receipt = state.applied(arrival, self.tick());
         let snapshot = self.carry_out(&mut state);
         (receipt, snapshot)
@@ -242,7 +243,7 @@ impl SharedState<'_> {
     /// The snapshot that was handed over has been looked at; gives the next if
     /// one is due.
     fn snapshot_taken(&self) -> Option<Snapshot> {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         state.snapshot_taken();
         self.carry_out(&mut state)
     }

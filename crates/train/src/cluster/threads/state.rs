@@ -1,8 +1,9 @@
 //! What workers that are threads share: a shard under a lock, and how a waiting
 //! worker is woken.
 
+use parking_lot::{Condvar, Mutex};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use paceline_kernels::AlignedBuffer;
@@ -203,7 +204,7 @@ impl<'a> SharedState<'a> {
 
     /// Has every worker join and ask for its first iteration.
     pub(super) fn open(&self) {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         let clock = state.shard.rules().coordinator().version();
         for worker in 0..self.plan.workers {
             state.take(sender(worker), Message::Join);
@@ -268,7 +269,7 @@ impl<'a> SharedState<'a> {
     pub(super) fn each_store(&self, me: usize, mut visit: impl FnMut(&mut Store)) {
         let count = self.stores.len();
         for place in 0..count {
-            visit(&mut lock(&self.stores[(me + place) % count]));
+            visit(&mut self.stores[(me + place) % count].lock());
         }
     }
 
@@ -301,7 +302,7 @@ impl<'a> SharedState<'a> {
     /// The ranges in one.
     fn whole(&self) -> (Arc<AlignedBuffer>, OptimizerState) {
         // All at once, so that it is one state.
-        let stores: Vec<_> = self.stores.iter().map(lock).collect();
+        let stores: Vec<_> = self.stores.iter().map(Mutex::lock).collect();
         let first = stores[0].optimizer();
         if let [only] = &stores[..] {
             return (Arc::clone(only.parameters()), first.clone());
@@ -322,7 +323,7 @@ impl<'a> SharedState<'a> {
 
     /// What the workers left when they were called off.
     pub(super) fn last_snapshot(&self, is_evaluated: bool) -> Snapshot {
-        let state = lock(&self.state);
+        let state = self.state.lock();
         let due = Due {
             evaluation: is_evaluated,
             ..Due::default()
@@ -340,12 +341,12 @@ impl<'a> SharedState<'a> {
     }
 
     pub(super) fn fate(&self) -> Option<Ending> {
-        lock(&self.state).fate
+        self.state.lock().fate
     }
 
     /// Calls all workers off.
     pub(super) fn close(&self) {
-        self.halt(&lock(&self.state));
+        self.halt(&self.state.lock());
     }
 
     /// Under the lock, so that nobody falls asleep meanwhile.
@@ -363,8 +364,4 @@ impl<'a> SharedState<'a> {
 
 pub(super) fn sender(worker: usize) -> Sender {
     Sender::first(u32::try_from(worker).expect("workers are counted by 32 bits"))
-}
-
-pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

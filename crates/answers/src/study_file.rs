@@ -5,8 +5,8 @@ use paceline_files::ReadError;
 use paceline_study::{Capabilities, Problem, Problems, RawStudy, Study};
 use std::path::{Path, PathBuf};
 
-/// The file's name within a study's directory.
-const STUDY_FILE: &str = "study.toml";
+/// The name of a study's file within a study's directory, or a folder of its own.
+pub const STUDY_FILE: &str = "study.toml";
 
 /// The most bytes a study file may have: what is larger is another file.
 const MAX_BYTES: u64 = 4 << 20;

@@ -1,8 +1,8 @@
 //! What the user typed.
 
 use crate::commands::{
-    analyze, design, doctor, evaluate, export, ls, pick, predict, predict_batch, queue, quickstart,
-    report, run, show, size, study, train, tune,
+    analyze, completions, design, doctor, evaluate, export, ls, man, pick, predict, predict_batch,
+    queue, quickstart, report, run, show, size, study, train, tune, version,
 };
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -68,6 +68,12 @@ enum Command {
     Report(report::Args),
     /// Say what this machine offers, what is missing, and how to get it.
     Doctor(doctor::Args),
+    /// Print the completions for a shell.
+    Completions(completions::Args),
+    /// Write the manual pages, one for each command.
+    Man(man::Args),
+    /// Say which Paceline this is, and how it was built.
+    Version(version::Args),
 }
 
 /// How results are printed.
@@ -106,6 +112,9 @@ impl Args {
             Command::Queue(args) => queue::queue(&args),
             Command::Report(args) => report::report(&args),
             Command::Doctor(args) => doctor::doctor(&args),
+            Command::Completions(args) => completions::completions(&args),
+            Command::Man(args) => man::man(&args),
+            Command::Version(args) => version::version(&args),
         }
     }
 }

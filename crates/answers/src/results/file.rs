@@ -1,14 +1,13 @@
 //! Results in a CSV file, which may be the table that a study wrote.
 
 use crate::error::{Explained, Fault};
+use crate::study_file::STUDY_FILE;
 use paceline_files::{Input, ReadError};
 use paceline_stats::table::{BuildTableError, Table};
 use std::fs::File;
 use std::io::{self, Cursor, Read};
 use std::path::{Path, PathBuf};
 
-/// The file that makes a directory a study.
-const STUDY_FILE: &str = "study.toml";
 /// The column of a study's table that says how a run ended.
 const OUTCOME: &str = "outcome";
 /// How a run ended that counts.

@@ -15,7 +15,7 @@ use std::path::PathBuf;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The table: a CSV file, or the directory of a study
+    /// The table: a CSV file, or a study: its directory or its file
     table: PathBuf,
     /// The column to explain; a formula may name it instead
     #[arg(long, value_name = "COLUMN", required_unless_present = "formula")]

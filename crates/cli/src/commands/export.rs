@@ -10,7 +10,9 @@ use std::path::PathBuf;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The run: its directory, or its id in ./runs
+    /// The run: its directory; or, in ./runs, its id, its name, a unique beginning of either,
+    /// `last` or -1 for the newest, -2 for the one before
+    #[arg(allow_negative_numbers = true)]
     run: PathBuf,
     /// The format to write
     #[arg(long, value_enum)]
@@ -29,7 +31,7 @@ enum To {
 }
 
 pub(crate) fn export(args: &Args) -> Result<Exit, Failure> {
-    let dir = find(&args.run);
+    let dir = find(Some(&args.run))?;
     let run = open(&dir)?;
     let files = match args.to {
         To::Csv => {

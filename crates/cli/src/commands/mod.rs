@@ -1,11 +1,13 @@
 //! One module per command.
 
 pub(crate) mod analyze;
+pub(crate) mod completions;
 pub(crate) mod design;
 pub(crate) mod doctor;
 pub(crate) mod evaluate;
 pub(crate) mod export;
 pub(crate) mod ls;
+pub(crate) mod man;
 pub(crate) mod pick;
 pub(crate) mod predict;
 pub(crate) mod predict_batch;
@@ -19,3 +21,4 @@ pub(crate) mod study;
 mod table_args;
 pub(crate) mod train;
 pub(crate) mod tune;
+pub(crate) mod version;

@@ -1,5 +1,6 @@
 //! Flags that name the runs to learn from, and how they are read.
 
+use crate::commands::study::place;
 use crate::failure::Failure;
 use crate::{output, study_file};
 use paceline_advise::predict::{Choice, Kind, Role};
@@ -11,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct TableArgs {
-    /// The table: a CSV file, or the directory of a study
+    /// The table: a CSV file, or a study: its directory or its file
     table: PathBuf,
     /// The columns that were set; a study's own factors by default
     #[arg(long, value_name = "COLUMN,…", value_delimiter = ',')]
@@ -34,7 +35,7 @@ impl TableArgs {
 
 /// Opens results; what the study's file leaves open is said on stderr.
 pub(crate) fn open(path: &Path) -> Result<Results, Failure> {
-    let results = Results::open(path)?;
+    let results = Results::open(&place::results(path)?)?;
     if let Some(study) = results.study() {
         study_file::tell_notices(&file_of(path).display().to_string(), &study.study);
     }

@@ -237,7 +237,7 @@ fn what_cannot_be_is_refused_with_a_hint() {
     let refused = |args: &[&str], code: i32, what: &str| {
         run(dir.path(), args).fails(code, what);
     };
-    refused(&["report", "absent"], 2, "does not exist");
+    refused(&["report", "absent"], 2, "there is no run `absent`");
     std::fs::create_dir(dir.path().join("empty")).unwrap();
     refused(&["report", "empty"], 2, "neither a study nor a run");
     refused(

@@ -141,7 +141,7 @@ fn time_per_run(args: &Args) -> Result<Option<TimePerRun>, Failure> {
 }
 
 fn pilot_seconds(pilot: &Path) -> Result<f64, Failure> {
-    let run = records::open(&records::find(pilot))?;
+    let run = records::open(&records::find(Some(pilot))?)?;
     match &run.manifest().end {
         Some(end) if end.outcome.verdict() == Verdict::Done => Ok(end.duration.as_secs()),
         _ => Err(

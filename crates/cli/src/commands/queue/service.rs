@@ -1,5 +1,6 @@
 //! Service times estimated from runs.
 
+use crate::commands::study::place;
 use crate::failure::Failure;
 use anyhow::anyhow;
 use paceline_advise::queue::{Service, ServiceError};
@@ -22,7 +23,7 @@ pub(super) fn estimate(
     column: &str,
     given: &[(String, String)],
 ) -> Result<Estimate, Failure> {
-    let results = Results::open(path)?;
+    let results = Results::open(&place::results(path)?)?;
     let table = results.table();
     let durations = find(table, "--service-column", column)?;
     let durations = durations.as_numeric().ok_or_else(|| {

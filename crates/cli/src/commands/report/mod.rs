@@ -3,6 +3,7 @@
 mod page;
 
 use crate::args::Format;
+use crate::commands::study::place;
 use crate::commands::table_args::{tell_disturbed, time_of};
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -26,7 +27,8 @@ use std::time::{Duration, SystemTime};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The directory of a study or of a run, or a run's id in ./runs
+    /// A study, by its directory or its file; or a run, by its directory or what `show` calls it
+    #[arg(allow_negative_numbers = true)]
     dir: PathBuf,
     /// Where to write the page; by default report.html in a study's directory, RUN.html
     /// beside a run's
@@ -87,12 +89,13 @@ pub(crate) fn report(args: &Args) -> Result<Exit, Failure> {
         time: args.time.clone(),
         confidence: args.confidence,
     };
-    let written = write(&args.dir, args.out.as_deref(), &question)?;
+    let dir = place::results(&args.dir)?;
+    let written = write(&dir, args.out.as_deref(), &question)?;
     output::data(&match args.format {
         Format::Text => format!("{}\n", written.path.display()),
         Format::Json => output::json(&written.json()),
     })?;
-    if let Ok(results) = Results::open(&args.dir) {
+    if let Ok(results) = Results::open(&dir) {
         tell_disturbed(
             &results,
             Some(time_of(&results)),
@@ -110,7 +113,7 @@ fn write(dir: &Path, out: Option<&Path>, question: &ReportQuestion) -> Result<Wr
     if !dir.as_os_str().is_empty() && StudyDir::new(dir).plan().exists() {
         return write_report(&StudyDir::new(dir), out, question);
     }
-    let found = records::find(dir);
+    let found = records::find(Some(dir))?;
     if found.is_dir() && !found.join("manifest.json").exists() && !found.join("start.json").exists()
     {
         let text = format!("{} is neither a study nor a run", dir.display());

@@ -32,8 +32,8 @@ pub(crate) struct Args {
     /// Find a metric in the output: the first group of the expression is its value; may be repeated
     #[arg(long, value_name = "NAME=REGEX", value_parser = MetricPattern::parse)]
     metric: Vec<MetricPattern>,
-    /// The command and its arguments
-    #[arg(last = true, required = true, value_name = "CMD")]
+    /// The command and its arguments; `--` before it is needed only if it begins with a dash
+    #[arg(trailing_var_arg = true, required = true, value_name = "CMD")]
     command: Vec<OsString>,
 }
 

@@ -21,8 +21,10 @@ use std::path::PathBuf;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The run: its directory, or its id in ./runs
-    run: PathBuf,
+    /// The run: its directory; or, in ./runs, its id, its name, a unique beginning of either,
+    /// `last` or -1 for the newest, -2 for the one before [default: last]
+    #[arg(allow_negative_numbers = true)]
+    run: Option<PathBuf>,
     /// Show what each worker of a training did, iteration by iteration; as json or csv, every row
     #[arg(long)]
     iterations: bool,
@@ -44,7 +46,7 @@ enum ShowFormat {
 }
 
 pub(crate) fn show(args: &Args) -> Result<Exit, Failure> {
-    let run = open(&find(&args.run))?;
+    let run = open(&find(args.run.as_deref())?)?;
     match (args.iterations, args.format) {
         (true, ShowFormat::Text) => iterations::tables(&run)?,
         (true, ShowFormat::Json) => iterations::rows(&run, Rows::Json)?,

@@ -1,7 +1,7 @@
 //! `paceline study`: executes a designed experiment, and looks at it.
 
 pub(super) mod checks;
-mod place;
+pub(super) mod place;
 mod progress;
 pub(super) mod run;
 mod status;

@@ -3,6 +3,7 @@
 use crate::failure::Failure;
 use crate::output;
 use paceline_answers::results::StudyState;
+use paceline_answers::study_file::STUDY_FILE;
 use paceline_records::study::StudyDir;
 use std::path::{Path, PathBuf};
 
@@ -18,6 +19,34 @@ pub(super) fn directory(file: &Path, out: Option<&Path>) -> Result<StudyDir, Fai
     };
     let absolute = std::path::absolute(&named).map_err(Failure::world)?;
     Ok(StudyDir::new(&absolute))
+}
+
+/// Where the results are that `path` means: a study's file, or the folder of one,
+/// stands for the directory that `study run` gives it, here or beside the file;
+/// everything else for itself.
+pub(in crate::commands) fn results(path: &Path) -> Result<PathBuf, Failure> {
+    let is_file = path.is_file() && path.extension().is_some_and(|it| it == "toml");
+    let is_folder = path.join(STUDY_FILE).is_file() && !StudyDir::new(path).plan().exists();
+    if !is_file && !is_folder {
+        return Ok(path.to_owned());
+    }
+    let here = directory(path, None)?;
+    let name = here.path().file_name().unwrap_or_default();
+    let beside = StudyDir::new(&path.with_file_name(name));
+    for dir in [&here, &beside] {
+        if dir.plan().exists() {
+            return Ok(dir.path().to_owned());
+        }
+    }
+    Err(Failure::user(anyhow::anyhow!(
+        "{} has no results yet: there is no {} here",
+        path.display(),
+        Path::new(name).display()
+    ))
+    .hint(format!(
+        "`paceline study run {}` makes them; results elsewhere are named by their directory",
+        path.display()
+    )))
 }
 
 /// Looks at the study that `name` means: a study's directory or its file.

@@ -155,7 +155,7 @@ impl Job {
                 }
             };
         };
-        let path = checkpoint_of(&from);
+        let path = checkpoint_of(&from)?;
         let file = TensorFile::read(&path).map_err(Failure::record)?;
         agree(&file, &identity, &path)?;
         let checkpoint =
@@ -217,11 +217,11 @@ pub(super) fn checkpoint_place(args: &JobArgs, run_dir: Option<&Path>) -> Option
 }
 
 /// The checkpoint that a user means by a run or a file.
-pub(crate) fn checkpoint_of(named: &Path) -> PathBuf {
+pub(crate) fn checkpoint_of(named: &Path) -> Result<PathBuf, Failure> {
     if named.is_file() {
-        return named.to_owned();
+        return Ok(named.to_owned());
     }
-    crate::records::find(named).join(CHECKPOINT)
+    Ok(crate::records::find(Some(named))?.join(CHECKPOINT))
 }
 
 /// A resumed training goes on only as what it was.

@@ -45,7 +45,7 @@ impl Trained {
     /// Opens the checkpoint that `named` (a run, or a file) means, and `data`,
     /// or without it the data that the model was trained on.
     pub(crate) fn open(named: &Path, data: Option<&str>, threads: usize) -> Result<Self, Failure> {
-        let path = checkpoint_of(named);
+        let path = checkpoint_of(named)?;
         let file = TensorFile::read(&path).map_err(|error| {
             Failure::record(error).hint("name a run of `paceline train`, or a checkpoint file")
         })?;

@@ -196,7 +196,8 @@ impl Rate {
 
     pub(crate) fn amount(&self) -> Option<Amount> {
         let mean = self.total / self.seconds;
-        let peak = self.peak.unwrap_or(mean);
+        // An interval too short for a peak may be the busiest of all.
+        let peak = self.peak.map_or(mean, |peak| peak.max(mean));
         (self.seconds > 0.0).then_some(Amount {
             mean,
             peak,
@@ -239,5 +240,21 @@ impl Level {
             peak: self.peak,
             total: self.last,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_peak_is_below_its_mean() {
+        let mut rate = Rate::default();
+        rate.add(Some(0.0016), 1.0);
+        // The busiest interval is too short to be a peak of its own.
+        rate.add(Some(0.02), 0.01);
+        let amount = rate.amount().expect("it was read");
+        assert!(amount.peak >= amount.mean, "{amount:?}");
+        assert!((amount.total - 0.0216).abs() < 1e-12);
     }
 }

@@ -252,7 +252,11 @@ fn bad_input_is_told_and_leaves_nothing_behind() {
         "cannot be in a run id",
     );
     check(&["run"], 2, "CMD");
-    check(&["show", "nothing-here"], 2, "there is no run `nothing-here`");
+    check(
+        &["show", "nothing-here"],
+        2,
+        "there is no run `nothing-here`",
+    );
     check(&["ls", "nothing-here"], 2, "does not exist");
     let left = std::fs::read_dir(dir.path()).unwrap().count();
     assert_eq!(left, 0, "a mistake leaves no record");

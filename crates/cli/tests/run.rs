@@ -76,6 +76,36 @@ fn the_verdict_comes_from_the_record_and_show_prints_it_again() {
 }
 
 #[test]
+fn metrics_come_from_what_frameworks_print_for_people() {
+    let dir = tempfile::tempdir().unwrap();
+    let script = r#"
+        echo 'Train Epoch: 1 [0/60000 (0%)] Loss: 2.25'
+        echo 'Test set: Average loss: 0.5, Accuracy: 9000/10000 (90%)'
+        printf 'Epoch 2: 100%%|###| 5/5 [00:01<00:00, 4.2it/s, loss=0.25]\r' >&2
+    "#;
+    let never = "never=no such line ([0-9]+)";
+    let ran = run(dir.path(), sh(&["--metric", never], script));
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    let mut found = metrics(dir.path());
+    found.sort_by(|a, b| (&a.0, a.1).cmp(&(&b.0, b.1)));
+    let expected = [
+        ("loss", 2, 0.25),
+        ("test_accuracy", 1, 0.9),
+        ("test_loss", 1, 0.5),
+        ("train_loss", 1, 2.25),
+    ];
+    let expected = expected.map(|(name, step, value)| (name.to_owned(), Some(step), value));
+    assert_eq!(found, expected);
+    // A pattern that found nothing is said, not passed over.
+    let said = "the pattern of metric never matched no line of the output";
+    let notices = run(dir.path(), ["show", "r", "--format", "json"]).out;
+    assert!(notices.contains(said), "{notices}");
+    let shown = run(dir.path(), ["show", "r"]).out;
+    let words: Vec<&str> = shown.split_whitespace().collect();
+    assert!(words.join(" ").contains(said), "{shown}");
+}
+
+#[test]
 fn metrics_come_from_json_lines_the_file_and_patterns() {
     let dir = tempfile::tempdir().unwrap();
     let script = r#"
@@ -94,7 +124,7 @@ fn metrics_come_from_json_lines_the_file_and_patterns() {
     assert_eq!(found[0], ("accuracy".into(), Some(1), 0.75));
     assert_eq!(found[1], ("loss".into(), Some(1), 0.5));
     assert!(found[2].0 == "loss" && found[2].2.is_nan());
-    assert_eq!(found[3], ("val".into(), None, 0.625));
+    assert_eq!(found[3], ("val".into(), Some(1), 0.625));
     let responses = &open(dir.path()).manifest().end.clone().unwrap().responses;
     assert_eq!(responses["accuracy"], 0.75);
 }

@@ -19,6 +19,11 @@ pub enum RunNotice {
         /// How many names are kept.
         most: usize,
     },
+    /// A pattern for a metric matched no line.
+    PatternUnmatched {
+        /// The metric.
+        name: String,
+    },
     /// The file of reports could not be read to its end.
     ReportsUnreadable {
         /// What the system said.
@@ -83,6 +88,7 @@ impl RunNotice {
         match self {
             Self::LongLines { .. } => "long_lines",
             Self::TooManyMetrics { .. } => "too_many_metrics",
+            Self::PatternUnmatched { .. } => "pattern_unmatched",
             Self::ReportsUnreadable { .. } => "reports_unreadable",
             Self::LeftoverProcesses { .. } => "leftover_processes",
             Self::OutOfMemory { .. } => "out_of_memory",
@@ -117,6 +123,9 @@ impl RunNotice {
                 Some("run it again: what was measured is not the command's alone")
             }
             Self::StoppedEarly { .. } => Some("its results are not those of a whole run"),
+            Self::PatternUnmatched { .. } => {
+                Some("compare it with the lines in the record's log directory")
+            }
             Self::LongLines { .. }
             | Self::ReportsUnreadable { .. }
             | Self::ClosedFromLog
@@ -136,6 +145,12 @@ impl fmt::Display for RunNotice {
                 f,
                 "{left_out} values beyond the first {most} metric names were left out"
             ),
+            Self::PatternUnmatched { name } => {
+                write!(
+                    f,
+                    "the pattern of metric {name} matched no line of the output"
+                )
+            }
             Self::ReportsUnreadable { error } => write!(
                 f,
                 "the file of reports could not be read to its end: {error}"

@@ -1,6 +1,6 @@
 //! Turning what the commands say into events and results.
 
-use crate::reports::{Lines, MetricPattern, Report, ReportKind, parse_line};
+use crate::reports::{Lines, MetricPattern, Printed, Report, ReportKind, parse_line};
 use crate::tail::Tail;
 use indexmap::IndexMap;
 use paceline_model::{Event, EventKind, Micros, RunNotice, Stream, WorkerId};
@@ -12,8 +12,8 @@ const MOST_NAMES: usize = 256;
 
 /// Listens to all the ways in which the commands of a run report.
 pub(crate) struct Reporting {
-    patterns: Vec<MetricPattern>,
-    streams: Vec<(WorkerId, Stream, Lines)>,
+    patterns: Patterns,
+    streams: Vec<Listened>,
     file: Tail,
     file_failed: Option<io::Error>,
     /// The last value of each metric of each worker.
@@ -24,7 +24,7 @@ pub(crate) struct Reporting {
 impl Reporting {
     pub(crate) fn new(file: &Path, patterns: Vec<MetricPattern>) -> io::Result<Self> {
         Ok(Self {
-            patterns,
+            patterns: Patterns::new(patterns),
             streams: Vec::new(),
             file: Tail::create(file)?,
             file_failed: None,
@@ -45,19 +45,20 @@ impl Reporting {
         let index = match self
             .streams
             .iter()
-            .position(|(w, s, _)| (*w, *s) == (worker, stream))
+            .position(|it| (it.worker, it.stream) == (worker, stream))
         {
             Some(index) => index,
             None => {
-                self.streams.push((worker, stream, Lines::default()));
+                self.streams.push(Listened::new(worker, stream));
                 self.streams.len() - 1
             }
         };
         let mut found = Vec::new();
-        let patterns = &self.patterns;
-        self.streams[index].2.push(bytes, |line| {
+        let patterns = &mut self.patterns;
+        let Listened { lines, printed, .. } = &mut self.streams[index];
+        lines.push(bytes, |line| {
             seen(line);
-            listen(patterns, stream, line, &mut found);
+            patterns.listen(printed, stream, line, &mut found);
         });
         self.events(found, Some(worker), at)
     }
@@ -68,6 +69,7 @@ impl Reporting {
         if let Err(error) = self.file.read(|line| found.extend(parse_line(line))) {
             self.file_failed.get_or_insert(error);
         }
+        self.patterns.structured |= !found.is_empty();
         self.events(found, None, at)
     }
 
@@ -85,11 +87,11 @@ impl Reporting {
         events.extend(self.events(found, None, at));
         for index in 0..self.streams.len() {
             let mut found = Vec::new();
-            let (worker, stream, lines) = &mut self.streams[index];
-            let (worker, patterns) = (*worker, &self.patterns);
-            lines.finish(|line| {
+            let (stream, patterns) = (&mut self.streams[index], &mut self.patterns);
+            let worker = stream.worker;
+            stream.lines.finish(|line| {
                 seen(worker, line);
-                listen(patterns, *stream, line, &mut found);
+                patterns.listen(&mut stream.printed, stream.stream, line, &mut found);
             });
             events.extend(self.events(found, Some(worker), at));
         }
@@ -110,16 +112,15 @@ impl Reporting {
 
     pub(crate) fn notices(&self) -> Vec<RunNotice> {
         let mut notices = Vec::new();
-        let long: u64 = self
-            .streams
-            .iter()
-            .map(|(_, _, lines)| lines.dropped())
-            .sum();
+        let long: u64 = self.streams.iter().map(|it| it.lines.dropped()).sum();
         if long > 0 {
             notices.push(RunNotice::LongLines {
                 count: long,
                 longest: Lines::LONGEST,
             });
+        }
+        for name in self.patterns.unmatched() {
+            notices.push(RunNotice::PatternUnmatched { name });
         }
         if self.refused_names > 0 {
             notices.push(RunNotice::TooManyMetrics {
@@ -172,10 +173,77 @@ impl Reporting {
     }
 }
 
-/// JSON counts on stdout only, where jobs print results; patterns count on both.
-fn listen(patterns: &[MetricPattern], stream: Stream, line: &[u8], found: &mut Vec<Report>) {
-    if stream == Stream::Out {
-        found.extend(parse_line(line));
+/// One stream of one worker.
+struct Listened {
+    worker: WorkerId,
+    stream: Stream,
+    lines: Lines,
+    printed: Printed,
+}
+
+impl Listened {
+    fn new(worker: WorkerId, stream: Stream) -> Self {
+        Self {
+            worker,
+            stream,
+            lines: Lines::default(),
+            printed: Printed::default(),
+        }
     }
-    found.extend(patterns.iter().filter_map(|pattern| pattern.find(line)));
+}
+
+/// What is looked for in lines.
+struct Patterns {
+    asked: Vec<MetricPattern>,
+    /// Which of them matched.
+    matched: Vec<bool>,
+    /// Whether the run reports in JSON: what it prints for people then says the
+    /// same again.
+    structured: bool,
+}
+
+impl Patterns {
+    fn new(asked: Vec<MetricPattern>) -> Self {
+        Self {
+            matched: vec![false; asked.len()],
+            asked,
+            structured: false,
+        }
+    }
+
+    /// JSON counts on stdout only, where jobs print results; patterns and what is
+    /// printed for people count on both.
+    fn listen(
+        &mut self,
+        printed: &mut Printed,
+        stream: Stream,
+        line: &[u8],
+        found: &mut Vec<Report>,
+    ) {
+        let before = found.len();
+        if stream == Stream::Out {
+            found.extend(parse_line(line));
+            self.structured |= found.len() > before;
+        }
+        if !self.structured {
+            // What the user has a pattern for is the user's to say.
+            let asked = |name: &str| self.asked.iter().any(|pattern| pattern.name() == name);
+            let reports = printed.read(line).into_iter();
+            found.extend(reports.filter(|report| !asked(&report.name)));
+        }
+        for (pattern, matched) in self.asked.iter().zip(&mut self.matched) {
+            let reports = pattern.find(line);
+            *matched |= !reports.is_empty();
+            found.extend(reports);
+        }
+    }
+
+    /// The names of patterns that matched nothing.
+    fn unmatched(&self) -> Vec<String> {
+        let pairs = self.asked.iter().zip(&self.matched);
+        let unmatched = pairs.filter(|(_, matched)| !**matched);
+        unmatched
+            .map(|(pattern, _)| pattern.name().to_owned())
+            .collect()
+    }
 }

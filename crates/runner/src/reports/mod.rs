@@ -1,8 +1,10 @@
 //! What a job reports of itself, without a library.
 //!
-//! Three ways lead to the same events: a JSON object per line on stdout, the
-//! same in the file that `$PACELINE_EVENTS` names, and a regular expression
-//! over the log ([`MetricPattern`]). A line that is none of these is just log.
+//! Four ways lead to the same events: a JSON object per line on stdout, the
+//! same in the file that `$PACELINE_EVENTS` names, a regular expression over the
+//! log ([`MetricPattern`]), and what frameworks print for people ([`Printed`]),
+//! which counts only while nothing is reported in JSON. A line that is none of
+//! these is just log.
 //!
 //! | In the object | Becomes |
 //! |---|---|
@@ -17,10 +19,13 @@
 mod json;
 mod lines;
 mod pattern;
+mod printed;
+mod step;
 
 pub use json::parse_line;
 pub use lines::Lines;
 pub use pattern::{MetricPattern, MetricPatternError};
+pub use printed::Printed;
 
 /// What one line reported, without a time, which the reader adds.
 #[derive(Debug, Clone, PartialEq)]

@@ -1,5 +1,6 @@
 //! Metrics found in a log by a regular expression.
 
+use super::step::step_in;
 use super::{Report, ReportKind};
 use regex::bytes::Regex;
 
@@ -31,7 +32,8 @@ pub enum MetricPatternError {
 
 impl MetricPattern {
     /// Reads `name=expression`. The number is the group named `value`, else the
-    /// first group.
+    /// first that took part; groups named `step` or `epoch` give the step, and
+    /// groups with other names are metrics of these names.
     ///
     /// # Errors
     /// If there is no name, or the expression does not compile or captures nothing.
@@ -60,23 +62,59 @@ impl MetricPattern {
         Ok(Self { name, pattern })
     }
 
-    /// The metric, if `line` shows it. Text that is no number is no metric.
+    /// The metric's name.
     #[must_use]
-    pub fn find(&self, line: &[u8]) -> Option<Report> {
-        let captures = self.pattern.captures(line)?;
-        let group = captures.name("value").or_else(|| captures.get(1))?;
-        let value = std::str::from_utf8(group.as_bytes())
-            .ok()?
-            .trim()
-            .parse()
-            .ok()?;
-        let kind = ReportKind::Metric(value);
-        Some(Report {
-            worker: None,
-            step: None,
-            name: self.name.clone(),
-            kind,
-        })
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The metrics, if `line` shows them, at the step that a group named `step` or
+    /// `epoch` captured or the line names. Text that is no number is no metric.
+    #[must_use]
+    pub fn find(&self, line: &[u8]) -> Vec<Report> {
+        let Some(captures) = self.pattern.captures(line) else {
+            return Vec::new();
+        };
+        let text = |name: &str| {
+            let group = captures.name(name)?;
+            std::str::from_utf8(group.as_bytes()).ok()
+        };
+        let own = ["step", "epoch"].iter().find_map(|name| text(name));
+        let step = match own {
+            Some(text) => text.trim().parse().ok(),
+            None => step_in(&String::from_utf8_lossy(line)),
+        };
+        let is_place = |name: &Option<&str>| matches!(name, Some("step" | "epoch"));
+        let groups = self.pattern.capture_names().enumerate().skip(1);
+        let groups: Vec<(usize, Option<&str>)> =
+            groups.filter(|(_, name)| !is_place(name)).collect();
+        let named = groups
+            .iter()
+            .filter_map(|&(at, name)| Some((at, name.filter(|name| *name != "value")?)));
+        let mut wanted: Vec<(usize, &str)> = named.collect();
+        let value = groups.iter().find(|(_, name)| *name == Some("value"));
+        // Of alternatives, the one that took part.
+        let mut unnamed = groups.iter().filter(|_| wanted.is_empty());
+        let first = unnamed.find(|(at, _)| captures.get(*at).is_some());
+        if let Some(&(at, _)) = value.or(first) {
+            wanted.insert(0, (at, &self.name));
+        }
+        let number = |at: usize| -> Option<f64> {
+            let group = captures.get(at)?;
+            let text = std::str::from_utf8(group.as_bytes()).ok()?;
+            text.trim().parse().ok()
+        };
+        let found = wanted
+            .into_iter()
+            .filter_map(|(at, name)| Some((name, number(at)?)));
+        found
+            .map(|(name, value)| Report {
+                worker: None,
+                step,
+                name: name.to_owned(),
+                kind: ReportKind::Metric(value),
+            })
+            .collect()
     }
 }
 
@@ -85,7 +123,8 @@ mod tests {
     use super::*;
 
     fn value(pattern: &str, line: &[u8]) -> Option<f64> {
-        match MetricPattern::parse(pattern).unwrap().find(line)?.kind {
+        let found = MetricPattern::parse(pattern).unwrap().find(line);
+        match found.first()?.kind {
             ReportKind::Metric(value) => Some(value),
             ReportKind::Phase | ReportKind::Notice(_) => None,
         }
@@ -96,7 +135,21 @@ mod tests {
         let pattern = "accuracy=test acc: ([0-9.]+)";
         assert_eq!(value(pattern, b"epoch 3, test acc: 0.981"), Some(0.981));
         assert_eq!(value(pattern, b"test acc: ..."), None);
+        assert_eq!(value("x=a: (\\d+)|b: (\\d+)", b"b: 12"), Some(12.0));
         assert_eq!(value("x=(a|b)=(?<value>\\d+)", b"b=12"), Some(12.0));
+    }
+
+    #[test]
+    fn the_line_gives_the_step_and_named_groups_several_metrics() {
+        let pattern = MetricPattern::parse(r"acc=acc: ([0-9.]+)").unwrap();
+        assert_eq!(pattern.find(b"epoch 3, acc: 0.98")[0].step, Some(3));
+        let text = r"both=(?<epoch>\d+) \| (?<loss>[0-9.]+) \| (?<accuracy>[0-9.]+)";
+        let found = MetricPattern::parse(text).unwrap().find(b"4 | 0.5 | 0.9");
+        let said: Vec<_> = found
+            .iter()
+            .map(|report| (report.step, report.name.as_str()))
+            .collect();
+        assert_eq!(said, [(Some(4), "loss"), (Some(4), "accuracy")]);
     }
 
     #[test]

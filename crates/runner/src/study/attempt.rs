@@ -3,6 +3,7 @@
 use super::session::Settings;
 use crate::host::Opening;
 use crate::interrupt::Interrupt;
+use crate::reports::MetricPattern;
 use crate::supervise::{
     Ended, ExecuteError, Execution, Observer, Results, STOPPED_EARLY, STOPS, execute,
 };
@@ -16,7 +17,9 @@ use paceline_model::{
 use paceline_probe::cgroup::CpuSet;
 use paceline_records::study::{Noise, RunResult};
 use paceline_records::{CreateRunError, End, Manifest, Run, RunWriter, reports_file};
-use paceline_study::{CheckpointUse, CommandLine, ResponseCollector, RunFacts, Share, Study};
+use paceline_study::{
+    CheckpointUse, CommandLine, ResponseCollector, ResponseSource, RunFacts, Share, Study,
+};
 use std::path::{Path, PathBuf};
 
 /// One attempt: which run, where, and on which CPUs.
@@ -116,7 +119,7 @@ impl Attempt<'_> {
         let timeout = self.study.policy().timeout;
         let execution = Execution {
             launch,
-            patterns: Vec::new(),
+            patterns: patterns(self.study),
             reports,
             timeout,
         };
@@ -249,6 +252,22 @@ fn copy_checkpoint(from: Option<&Path>, to: &Path) -> Result<(), AttemptError> {
         }
     }
     Ok(())
+}
+
+/// The study's expressions over the log, so that what they find is recorded with
+/// its steps like any metric. Which value counts as the response is the
+/// collector's to say.
+fn patterns(study: &Study) -> Vec<MetricPattern> {
+    let logs = study
+        .responses()
+        .iter()
+        .filter_map(|response| match &response.source {
+            ResponseSource::Log(pattern, _) => Some((&response.name, pattern)),
+            ResponseSource::Expression(_) | ResponseSource::Metric(..) => None,
+        });
+    // An expression without a group takes the whole match, which is no pattern's way.
+    logs.filter_map(|(name, pattern)| MetricPattern::new(name, pattern.as_str()).ok())
+        .collect()
 }
 
 /// Most commands leave nothing in the directory they got.

@@ -27,6 +27,12 @@ pub enum ParameterError {
         /// The value given.
         value: f64,
     },
+    /// A probability lies within zero and one.
+    #[error("{value} is no probability")]
+    NotAProbability {
+        /// The value given.
+        value: f64,
+    },
     /// The parameter must be zero or positive, and finite.
     #[error("{name} is {value}; it must be zero or positive, and finite")]
     Negative {

@@ -21,6 +21,7 @@
 //! - [`analyze`], [`predict`], [`pick`] and [`size`] answer what matters, what will
 //!   be, what to run and with how many machines. [`Results::ask`] takes any of
 //!   their questions.
+//! - [`promises`] holds what was promised of runs against what came.
 //! - [`tune`] says what a search runs next, from the runs that have ended.
 //! - [`design`] says what a planned study will be able to tell.
 //! - [`report`] gathers all of it for a page: it asks the same questions.
@@ -41,6 +42,7 @@ mod error;
 pub mod pick;
 pub mod predict;
 mod predictors;
+pub mod promises;
 mod question;
 pub mod report;
 pub mod results;

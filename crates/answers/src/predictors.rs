@@ -1,6 +1,7 @@
 //! Predictors of responses: the one way in which they are fitted, whoever asks.
 
 use crate::error::Explained;
+use crate::promises::Learned;
 use crate::results::{Demands, LearnError, Results, following};
 use paceline_advise::Threads;
 use paceline_advise::curve::OverEpochs;
@@ -76,6 +77,7 @@ pub(crate) struct Predictors<'a> {
     /// How each response goes on with the epochs, if their number is a factor.
     shapes: &'a [(String, OverEpochs)],
     fitting: Fitting,
+    learned: Vec<Learned>,
     compare: bool,
 }
 
@@ -92,6 +94,7 @@ impl<'a> Predictors<'a> {
             results,
             runs,
             shapes: &[],
+            learned: results.learned(fitting.coverage),
             fitting,
             compare: false,
         })
@@ -110,6 +113,7 @@ impl<'a> Predictors<'a> {
             // Samples are of whole runs and not of their epochs.
             demands: Demands::Unknown("the number of epochs is a factor".to_owned()),
             shapes,
+            learned: results.learned(fitting.coverage),
             fitting,
             compare: false,
         }
@@ -160,9 +164,16 @@ impl<'a> Predictors<'a> {
             roles: Some(self.roles(response)?),
             demands: self.results.demands_of(&self.demands, response),
             seed: self.fitting.seed,
+            widen: self.widening(response),
             threads: threads(),
             ..PredictOptions::default()
         })
+    }
+
+    /// How much wider beliefs are for what earlier promises came to.
+    fn widening(&self, response: &str) -> f64 {
+        let of = |learned: &&Learned| learned.response == response;
+        self.learned.iter().find(of).map_or(1.0, |one| one.factor)
     }
 
     /// Which factor plays which part for a response: a metric levels off with the

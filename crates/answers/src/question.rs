@@ -4,10 +4,12 @@ use crate::analyze::{AnalyzeAnswer, AnalyzeError, AnalyzeQuestion, analyze};
 use crate::error::{Explained, Fault};
 use crate::pick::{PickAnswer, PickError, PickQuestion, pick};
 use crate::predict::{PredictAnswer, PredictError, PredictQuestion, predict};
+use crate::promises::{PromisesAnswer, PromisesError, PromisesQuestion, promises};
+use crate::report::{ReportError, ReportQuestion, StudyReport, study as report};
 use crate::results::Results;
 use crate::size::{SizeAnswer, SizeError, SizeQuestion, size};
 
-/// A question about results.
+/// A question about results. A search ([`crate::tune`]) is none: it makes runs.
 #[derive(Debug, Clone)]
 pub enum Question {
     /// What matters for a response?
@@ -18,6 +20,10 @@ pub enum Question {
     Pick(Box<PickQuestion>),
     /// How many machines does a deadline take?
     Size(SizeQuestion),
+    /// How were promises kept?
+    Promises(PromisesQuestion),
+    /// What does all of it come to, on one page?
+    Report(ReportQuestion),
 }
 
 /// The answer to a question.
@@ -30,6 +36,10 @@ pub enum Answer {
     Pick(PickAnswer),
     /// How many machines a deadline takes.
     Size(Box<SizeAnswer>),
+    /// How promises were kept.
+    Promises(PromisesAnswer),
+    /// What all of it comes to.
+    Report(Box<StudyReport>),
 }
 
 /// Why a question has no answer.
@@ -47,6 +57,12 @@ pub enum AskError {
     /// Nothing is sized.
     #[error(transparent)]
     Size(#[from] SizeError),
+    /// Nothing can be promised.
+    #[error(transparent)]
+    Promises(#[from] PromisesError),
+    /// Nothing is reported.
+    #[error(transparent)]
+    Report(#[from] ReportError),
 }
 
 impl AskError {
@@ -56,6 +72,8 @@ impl AskError {
             Self::Predict(error) => error,
             Self::Pick(error) => error,
             Self::Size(error) => error,
+            Self::Promises(error) => error,
+            Self::Report(error) => error,
         }
     }
 }
@@ -81,6 +99,13 @@ impl Results {
             Question::Predict(question) => Answer::Predict(Box::new(predict(self, question)?)),
             Question::Pick(question) => Answer::Pick(pick(self, question)?),
             Question::Size(question) => Answer::Size(Box::new(size(self, question)?)),
+            Question::Promises(question) => Answer::Promises(promises(self, *question)?),
+            Question::Report(question) => {
+                let study = self
+                    .shared()
+                    .ok_or_else(|| ReportError::NoStudy(self.source()))?;
+                Answer::Report(Box::new(report(study, question)?))
+            }
         })
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::commands::{
     analyze, completions, design, doctor, evaluate, export, ls, man, pick, predict, predict_batch,
-    queue, quickstart, report, run, show, size, study, train, tune, version,
+    promises, queue, quickstart, report, run, show, size, study, train, tune, version,
 };
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -58,6 +58,8 @@ enum Command {
     Predict(predict::Args),
     /// Pick the best configuration that keeps a deadline or any other limit.
     Pick(Box<pick::Args>),
+    /// Hold what was promised of runs against what came.
+    Promises(promises::Args),
     /// Size a cluster for a deadline at least cost.
     Size(size::Args),
     /// Search for the best level of a factor by real runs; the same command resumes.
@@ -106,7 +108,8 @@ impl Args {
             Command::Design(args) => design::design(&args),
             Command::Study(args) => study::study(args),
             Command::Predict(args) => predict::predict(&args),
-            Command::Pick(args) => pick::pick(&args),
+            Command::Pick(args) => pick::pick(&args, words),
+            Command::Promises(args) => promises::promises(&args),
             Command::Size(args) => size::size(&args),
             Command::Tune(args) => tune::tune(&args),
             Command::Queue(args) => queue::queue(&args),

@@ -77,6 +77,8 @@ fn write_study(dir: &Path) {
     let runs: Vec<PlannedRun> = (0..6)
         .map(|i| PlannedRun {
             continues: None,
+            promise: None,
+            constants: Vec::new(),
             id: RunId::new(&format!("r{i}")).unwrap(),
             trial: i % 2,
             replicate: i / 2,

@@ -10,7 +10,7 @@
 //! - [`page`] builds a self-contained document that never touches the network.
 //! - [`analyze`] shows an analysis of variance in all three ways.
 //! - [`trace`] makes a run's samples and events small enough for a page.
-//! - [`design`], [`predict`], [`pick`], [`size`] and [`tune`] show the answers of
+//! - [`design`], [`predict`], [`pick`], [`promises`], [`size`] and [`tune`] show the answers of
 //!   those names as text.
 //! - [`dossier`] is the whole report on a study or a run.
 //!
@@ -31,6 +31,7 @@ pub mod number;
 pub mod page;
 pub mod pick;
 pub mod predict;
+pub mod promises;
 pub mod size;
 pub mod text;
 pub mod trace;

@@ -8,7 +8,7 @@ use crate::usage::variable;
 use paceline_model::Level;
 
 /// What differs between two runs of the same trial.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct RunFacts {
     /// The run's own seed.
     pub seed: u64,
@@ -25,6 +25,9 @@ pub struct RunFacts {
     pub checkpoint_dir: String,
     /// What the built-in trainer does there. Any other command decides itself.
     pub checkpoint: CheckpointUse,
+    /// Constants of `[fixed]`, or options of a training, that this run has
+    /// otherwise.
+    pub constants: Vec<(String, Level)>,
 }
 
 /// What the built-in trainer does with a run's checkpoint directory.
@@ -94,6 +97,17 @@ pub enum CommandError {
 }
 
 impl Study {
+    /// Whether a run may have another value of this constant: it stands under
+    /// `[fixed]`, or is an option of the built-in trainer.
+    #[must_use]
+    pub fn takes_constant(&self, name: &str) -> bool {
+        let fixed = self.fixed.iter().any(|(own, _)| own == name);
+        let varied = self.factors.iter().any(|factor| factor.name == name);
+        let trainers = BuiltInFactor::from_name(name)
+            .is_some_and(|factor| factor.owner == FactorOwner::Trainer);
+        fixed || (!varied && trainers && matches!(self.job, Job::Train(_)))
+    }
+
     /// The command of a run whose factors have these levels, in the order of
     /// [`Study::factors`].
     ///
@@ -119,6 +133,8 @@ impl Study {
             .fixed
             .iter()
             .map(|(name, level)| (name.as_str(), level));
+        let instead = |name: &str| facts.constants.iter().find(|(own, _)| own == name);
+        let fixed = fixed.map(|(name, level)| (name, instead(name).map_or(level, |(_, own)| own)));
         let assigned: Vec<(&str, String)> = varied
             .chain(fixed)
             .map(|(name, level)| (name, level.to_string()))
@@ -150,6 +166,7 @@ impl Study {
                 let options = job
                     .options
                     .iter()
+                    .chain(&facts.constants)
                     .map(|(name, level)| (name.as_str(), level.to_string()))
                     .chain(assigned.iter().cloned());
                 (trainer(options, facts)?, Vec::new(), None)

@@ -21,6 +21,7 @@ fn study(text: &str) -> Study {
 
 fn facts() -> RunFacts {
     RunFacts {
+        constants: Vec::new(),
         checkpoint_dir: "/tmp/checkpoint".to_owned(),
         checkpoint: CheckpointUse::None,
         seed: 7,

@@ -47,6 +47,9 @@ pub struct PredictOptions {
     pub demands: Option<Vec<Demand>>,
     /// What the response can be at all; told by its name if `None`.
     pub support: Option<Support>,
+    /// How many times as wide beliefs are as the table alone would have them, for
+    /// one whose earlier promises turned out too confident; at least one.
+    pub widen: f64,
     /// The seed of chains, folds, forests and restarts.
     pub seed: u64,
     /// How many threads may be used; results do not depend on it.
@@ -62,6 +65,7 @@ impl Default for PredictOptions {
             roles: None,
             demands: None,
             support: None,
+            widen: 1.0,
             seed: 1,
             threads: Threads::ONE,
         }
@@ -130,6 +134,7 @@ pub struct Predictor {
     support: Support,
     comparison: Comparison,
     source: DemandSource,
+    widen: f64,
     runs: usize,
     threads: Threads,
 }
@@ -234,6 +239,7 @@ impl Predictor {
             region: Region::of(runs.factors(), runs.settings()),
             comparison,
             source: table.source,
+            widen: options.widen.max(1.0),
             threads: options.threads,
         })
     }
@@ -265,6 +271,11 @@ impl Predictor {
     /// predictors without one.
     pub fn settled(&self) -> Option<String> {
         self.fitted.settled()
+    }
+
+    /// How many times as wide beliefs are as the table alone would have them.
+    pub fn widened(&self) -> f64 {
+        self.widen
     }
 
     /// How much of the belief is that the spread of runs changes along the
@@ -326,7 +337,7 @@ impl Predictor {
         pairs
             .map(|(configuration, (centre, spread))| {
                 let outside = self.region.outside(configuration);
-                let wider = widening(&outside);
+                let wider = widening(&outside) * self.widen;
                 Belief {
                     value: self.support.clamp(scale.back(self.reach.clamp(centre))),
                     spread: spread.widened(centre, wider),

@@ -2,6 +2,7 @@
 
 use super::{AloneAnswer, FreeEpochs, Tradeoff};
 use crate::predict::{prediction_json, predictor_json};
+use crate::promises::Learned;
 use crate::settings::settings_json;
 use paceline_advise::pick::{Picked, Verdict};
 use serde_json::{Value, json};
@@ -75,6 +76,7 @@ impl AloneAnswer {
             "predictors": predictors,
             "suggestions": suggestions,
             "because": self.because,
+            "widened": self.setup.learned.iter().map(Learned::json).collect::<Vec<_>>(),
             "tradeoff": self.tradeoff.as_ref().map(|tradeoff| self.tradeoff_json(tradeoff)),
             "cautions": self.cautions.iter().map(|weak| json!({
                 "response": weak.response,

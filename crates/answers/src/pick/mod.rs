@@ -4,17 +4,20 @@ mod epochs;
 mod error;
 mod json;
 mod objective;
+mod promise;
 mod running;
 mod tradeoff;
 mod weak;
 
 pub use epochs::FreeEpochs;
 pub use error::PickError;
+pub use promise::{Settings, Standing, StateError, settings_of, standing, state};
 pub use running::{BesideAnswer, Line, RunningJob};
 pub use tradeoff::Tradeoff;
 pub use weak::WeakPredictor;
 
 use crate::predictors::{Fitting, Predictors, check_probability, threads};
+use crate::promises::Learned;
 use crate::results::{Results, RunsTable};
 use paceline_advise::curve::candidates_over_epochs;
 use paceline_advise::pick::{
@@ -88,6 +91,8 @@ pub struct Setup {
     pub choices: Vec<Configuration>,
     /// One for each response that is asked for, and for the time where there is one.
     pub predictors: Vec<Predictor>,
+    /// Responses whose beliefs are wider for what earlier promises came to.
+    pub learned: Vec<Learned>,
 }
 
 /// A question as it is understood.
@@ -216,6 +221,7 @@ pub(crate) fn pick_by(
     let understood = understand(results, question)?;
     let choices = candidates(&table.runs, &[], Space::Observed)?;
     let setup = Setup {
+        learned: results.learned_by(&predictors, question.fitting.coverage),
         table,
         epochs: None,
         choices,
@@ -378,6 +384,7 @@ fn set_up(
         }
     }
     Ok(Setup {
+        learned: results.learned_by(&predictors, fitting.coverage),
         table,
         epochs,
         choices,

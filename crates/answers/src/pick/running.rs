@@ -2,6 +2,7 @@
 
 use super::{FreeEpochs, PickAnswer, PickError, PickQuestion, Setup, Understood, answer};
 use crate::predict::prediction_json;
+use crate::promises::Learned;
 use crate::results::Results;
 use crate::settings::settings_json;
 use paceline_advise::overlap::{Admission, Finish, Interference, Job, Newcomer, admit};
@@ -268,6 +269,7 @@ impl BesideAnswer {
                 "coherence": self.interference.coherence,
                 "fitted": self.fitted,
             },
+            "widened": self.setup.learned.iter().map(Learned::json).collect::<Vec<_>>(),
             "promises_kept": self.admission.promises_kept,
             "pick": {
                 "configuration": settings_json(&factors.settings(&self.picked.configuration)),

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 /// A response over the epochs.
 pub struct Curves {
-    /// Which.
+    /// The response's name.
     pub response: String,
     /// Whether it levels off or grows.
     pub shape: OverEpochs,

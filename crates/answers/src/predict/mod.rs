@@ -6,6 +6,7 @@ pub use curves::{Curves, without_epochs};
 
 use crate::error::{Explained, Fault};
 use crate::predictors::{FitError, Fitting, Predictors, ProbabilityError, check_probability};
+use crate::promises::Learned;
 use crate::results::{EpochsError, EpochsTable, LearnError, Results, RunsTable};
 use crate::settings::settings_json;
 use paceline_advise::predict::{
@@ -52,6 +53,8 @@ pub struct PredictAnswer {
     pub coverage: f64,
     /// Why the law of queues takes nothing from samples, where it does not.
     pub no_samples: String,
+    /// Responses whose beliefs are wider for what earlier promises came to.
+    pub learned: Vec<Learned>,
 }
 
 /// A configuration with each response's prediction.
@@ -174,6 +177,7 @@ pub fn predict(
     Ok(PredictAnswer {
         rows: rows.collect(),
         no_samples: learned.no_samples(),
+        learned: results.learned_by(&predictors, coverage),
         table,
         epochs,
         curves,
@@ -255,6 +259,7 @@ pub fn predictor_json(predictor: &Predictor, coverage: f64) -> Value {
         "score": comparison.score().map(score_json),
         "settled": predictor.settled(),
         "unequal_spread": predictor.unequal_spread(),
+        "widened": predictor.widened(),
         "queue_demands_from": predictor.demand_source().map(|source| match source {
             DemandSource::Samples => "samples",
             DemandSource::Table => "table",

@@ -5,6 +5,7 @@ use crate::analyze::{AnalyzeAnswer, AnalyzeError, AnalyzeQuestion, analyze};
 use crate::error::Explained;
 use crate::pick::{AloneAnswer, PickError, PickQuestion, pick_by};
 use crate::predictors::{FitError, Fitting, Predictors};
+use crate::promises::{PromisesAnswer, of_study};
 use crate::results::{OpenResultsError, Results, StudyResults};
 use crate::settings::settings_json;
 use paceline_advise::predict::{Choice, Comparison, FactorImportance, Score};
@@ -40,6 +41,8 @@ pub struct StudyReport {
     /// Whether the deadline can be kept; nothing without one, or where nothing can
     /// be said.
     pub met: Option<bool>,
+    /// What was promised of runs, and what came.
+    pub promises: PromisesAnswer,
 }
 
 /// How well a response is predicted.
@@ -79,12 +82,17 @@ pub enum ReportError {
         /// The study's responses.
         known: Vec<String>,
     },
+    /// A plain table has no runs to show.
+    #[error("`{0}` is a plain table, and a page is on a study")]
+    NoStudy(String),
 }
 
 impl Explained for ReportError {
     fn hint(&self) -> Option<String> {
-        let Self::NoResponse { known, .. } = self;
-        Some(format!("its responses are {}", known.join(", ")))
+        Some(match self {
+            Self::NoResponse { known, .. } => format!("its responses are {}", known.join(", ")),
+            Self::NoStudy(_) => "name the directory of a study".to_owned(),
+        })
     }
 }
 
@@ -103,9 +111,11 @@ pub fn study(
     let responses = responses(plan, question)?;
     // A search adds runs as it goes: its plan is not the design's.
     let again = planned(&study.study).ok();
-    let design = again.filter(|(_, made)| made.trials == plan.trials);
+    // A promised run may be of a trial that was not planned; the others are.
+    let design = again.filter(|(_, made)| plan.trials.starts_with(&made.trials));
     let results = Results::of_study(Arc::clone(&study));
     let mut report = StudyReport {
+        promises: of_study(&study.state),
         study,
         responses,
         analyses: Vec::new(),
@@ -221,6 +231,7 @@ impl StudyReport {
             }),
             "why_not": self.why_not(),
             "meets_the_deadline": self.met,
+            "promises": self.promises.json(),
         })
     }
 }

@@ -1,21 +1,28 @@
 //! The record behind each run of a study, and what its samples say it used.
 
-use super::Results;
+use super::{Results, StudyResults};
 use paceline_advise::predict::{Demand, Role, Roles};
 use paceline_model::Measure;
 use paceline_records::{OpenRunError, ReadTableError, Run};
 use std::path::PathBuf;
 
+impl StudyResults {
+    /// Where the records of the runs at these positions are.
+    pub(super) fn records_at(&self, positions: &[usize]) -> Vec<PathBuf> {
+        let state = &self.state;
+        let dirs = positions.iter().filter_map(|&position| {
+            let (attempt, _) = state.whole(position)?;
+            Some(state.dir.attempt(&state.plan.runs[position].id, attempt))
+        });
+        dirs.collect()
+    }
+}
+
 impl Results {
     /// Where the record of each row is; `None` for a plain table.
     fn record_dirs(&self) -> Option<Vec<PathBuf>> {
         let study = self.study()?;
-        let state = &study.state;
-        let dirs = study.counted().into_iter().map(|position| {
-            let (attempt, _) = state.counted(position)?;
-            Some(state.dir.attempt(&state.plan.runs[position].id, attempt))
-        });
-        dirs.collect()
+        Some(study.records_at(&study.counted()))
     }
 
     /// The record of each row, opened when it is asked for; `None` for a plain

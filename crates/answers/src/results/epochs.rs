@@ -142,9 +142,13 @@ impl Results {
         let (Some(study), Some(recorded)) = (self.study(), self.recorded()) else {
             return Err(EpochsError::NoStudy(self.source()));
         };
+        // A run with another number of epochs is no replicate, but its epochs are.
+        let otherwise = study.otherwise();
+        let also = study.records_at(&otherwise);
+        let recorded = recorded.chain(also.iter().map(|dir| Run::open(dir)));
         let study = &study.study;
         let asked = positions(study, responses)?;
-        let short = self.factor_runs()?;
+        let short = self.factor_runs(&otherwise)?;
         let roles = self.roles(short.factors())?;
         let mut records = Vec::new();
         let (mut silent, mut from_zero) = (0, false);

@@ -4,6 +4,7 @@ use super::Results;
 use crate::error::Explained;
 use paceline_advise::predict::{AssignRoleError, Roles};
 use paceline_advise::runs::{FactorColumn, Factors, Runs, RunsError};
+use paceline_model::Level;
 use paceline_stats::table::{Column, ColumnData};
 
 /// Runs with what a reader must know of where they come from.
@@ -98,11 +99,30 @@ impl Results {
         })
     }
 
-    /// The runs' settings alone, with the row as a nameless response.
-    pub(super) fn factor_runs(&self) -> Result<Runs, LearnError> {
-        let rows = (0..self.table.rows()).map(|row| row as f64).collect();
-        let nameless = vec![(String::new(), rows)];
-        Ok(Runs::new(self.factor_columns()?, nameless, None)?)
+    /// The runs' settings alone, with the row as a nameless response, and after them
+    /// those of the planned runs at these positions.
+    pub(super) fn factor_runs(&self, also: &[usize]) -> Result<Runs, LearnError> {
+        let mut columns = self.factor_columns()?;
+        let plan = self.study().map(|study| &study.state.plan);
+        for &position in also {
+            let Some(plan) = plan else { break };
+            let levels = plan.levels(&plan.runs[position]);
+            for (name, column) in &mut columns {
+                let at = plan.factors.iter().position(|own| own == name);
+                let level = at.map(|at| &levels[at]);
+                match column {
+                    FactorColumn::Numeric(values) => {
+                        values.push(level.and_then(Level::as_number).unwrap_or(f64::NAN));
+                    }
+                    FactorColumn::Words(words) => {
+                        words.push(level.map(ToString::to_string).unwrap_or_default());
+                    }
+                }
+            }
+        }
+        let rows = self.table.rows() + also.len();
+        let nameless = vec![(String::new(), (0..rows).map(|row| row as f64).collect())];
+        Ok(Runs::new(columns, nameless, None)?)
     }
 
     /// Which factor plays which part.

@@ -19,7 +19,8 @@ pub use study::{OpenStudyError, StudyResults, StudyState};
 pub(crate) use epochs::following;
 
 use crate::error::{Explained, Fault};
-use paceline_advise::predict::Role;
+use crate::promises::{Learned, held, learned};
+use paceline_advise::predict::{Predictor, Role};
 use paceline_stats::table::Table;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -166,6 +167,14 @@ impl Results {
         }
     }
 
+    /// The study, to be kept for longer than the results.
+    pub(crate) fn shared(&self) -> Option<Arc<StudyResults>> {
+        match &self.source {
+            Source::Study(study) => Some(Arc::clone(study)),
+            Source::File { .. } => None,
+        }
+    }
+
     /// Where the results are, as the user named it.
     #[must_use]
     pub fn source(&self) -> String {
@@ -173,6 +182,33 @@ impl Results {
             Source::Study(study) => study.state.dir.path().display().to_string(),
             Source::File { path, .. } => path.display().to_string(),
         }
+    }
+
+    /// What was said of these results beyond where they are, as the user says it.
+    pub(crate) fn said(&self) -> Vec<String> {
+        let own = self.study().map(|study| &study.state.plan.factors);
+        let mut parts = Vec::new();
+        if own != Some(&self.factors) {
+            parts.push(format!("factors {}", self.factors.join(",")));
+        }
+        let roles = self.roles.iter();
+        parts.extend(roles.map(|(role, factor)| format!("role {}={factor}", role.name())));
+        parts
+    }
+
+    /// What the promises of a study teach about the widths of intervals of this
+    /// coverage, by response; nothing for a plain table.
+    #[must_use]
+    pub fn learned(&self, coverage: f64) -> Vec<Learned> {
+        let study = self.study().filter(|study| !study.state.ledger.is_empty());
+        study.map_or_else(Vec::new, |study| learned(&held(&study.state), coverage))
+    }
+
+    /// That of the responses which these predictors are of.
+    pub(crate) fn learned_by(&self, predictors: &[Predictor], coverage: f64) -> Vec<Learned> {
+        let mut learned = self.learned(coverage);
+        learned.retain(|one| predictors.iter().any(|p| p.response() == one.response));
+        learned
     }
 
     /// A study's responses, in its order; none for a plain file.

@@ -7,7 +7,7 @@ use crate::error::{Explained, Fault};
 use crate::study_file::{self, LoadStudyError};
 use paceline_records::journal::{ReadJournalError, is_live, replay};
 use paceline_records::study::{
-    Cell, ColumnKind, Plan, ReadPlanError, RunResult, StudyDir, StudyTable,
+    Cell, ColumnKind, Ledger, LedgerEntry, Plan, ReadPlanError, RunResult, StudyDir, StudyTable,
 };
 use paceline_runner::study::{Progress, RunState, table};
 use paceline_stats::table::{Column, MISSING_CODE, Table};
@@ -31,6 +31,8 @@ pub struct StudyState {
     /// Attempts that ended and of which the journal does not say how: its last
     /// lines are missing. Empty while a process writes to it.
     pub unnoted: Vec<String>,
+    /// What was promised of runs, and what came of them, as it was noted down.
+    pub ledger: Vec<LedgerEntry>,
 }
 
 /// Why a study cannot be looked at.
@@ -98,6 +100,7 @@ impl StudyState {
             other => OpenStudyError::Plan(other),
         })?;
         let journal = replay(&dir.journal())?;
+        let ledger = Ledger::read(&dir.promises())?;
         let live = is_live(&dir.journal())?;
         // How often a failed run may be tried again is the policy's; for a viewer, a
         // run that failed last has failed.
@@ -114,13 +117,22 @@ impl StudyState {
             live,
             cut_bytes,
             unnoted,
+            ledger,
         })
     }
 
-    /// The result of a planned run, if the run counts: it is done and has every
-    /// response of the study. This is the only rule there is.
+    /// The result of a planned run, if the run counts: it is done, has every
+    /// response of the study, and was made with the study's constants. This is the
+    /// only rule there is.
     #[must_use]
     pub fn counted(&self, position: usize) -> Option<(u32, &RunResult)> {
+        let found = self.whole(position);
+        found.filter(|_| self.plan.runs[position].constants.is_empty())
+    }
+
+    /// The result of a run that is done and has every response of the study, with
+    /// whatever constants it was made.
+    pub(super) fn whole(&self, position: usize) -> Option<(u32, &RunResult)> {
         match self.progress.state(position) {
             RunState::Done { attempt, result } if result.absent.is_empty() => {
                 Some((*attempt, result))
@@ -187,6 +199,17 @@ impl StudyResults {
         let planned = 0..self.state.plan.runs.len();
         planned
             .filter(|&position| self.state.counted(position).is_some())
+            .collect()
+    }
+
+    /// The positions in the plan of runs that were made with other constants, such as
+    /// another number of epochs, and are done.
+    pub(super) fn otherwise(&self) -> Vec<usize> {
+        let plan = &self.state.plan;
+        let planned = 0..plan.runs.len();
+        planned
+            .filter(|&position| !plan.runs[position].constants.is_empty())
+            .filter(|&position| self.state.whole(position).is_some())
             .collect()
     }
 

@@ -11,6 +11,7 @@ pub(crate) mod man;
 pub(crate) mod pick;
 pub(crate) mod predict;
 pub(crate) mod predict_batch;
+pub(crate) mod promises;
 pub(crate) mod queue;
 pub(crate) mod quickstart;
 pub(crate) mod report;

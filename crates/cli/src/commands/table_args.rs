@@ -24,6 +24,11 @@ pub(crate) struct TableArgs {
 }
 
 impl TableArgs {
+    /// Where the table is, as the user named it.
+    pub(crate) fn path(&self) -> &Path {
+        &self.table
+    }
+
     /// Opens the results; what the study's file leaves open is said on stderr.
     pub(crate) fn open(&self) -> Result<Results, Failure> {
         let results = open(&self.table)?;

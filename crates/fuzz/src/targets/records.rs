@@ -179,6 +179,8 @@ pub(super) fn plan(case: u64, dir: &Path) {
                 standard: i,
                 seed: u64::from(i),
                 continues: None,
+                promise: None,
+                constants: Vec::new(),
             })
             .collect(),
     };

@@ -44,6 +44,7 @@ pub(super) fn study(case: u64, _: &Path) {
         assert_eq!(plan.levels(run).len(), plan.factors.len(), "{text}");
     }
     let facts = paceline_study::RunFacts {
+        constants: Vec::new(),
         seed: 1,
         run_id: "r1".to_owned(),
         run_dir: "/tmp/run".to_owned(),

@@ -11,13 +11,13 @@ use std::path::Path;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum LedgerEntry {
-    /// A configuration was picked, and its runs are about to be made.
+    /// A configuration was picked, and a run of it is about to be made.
     Promised(Box<Promise>),
-    /// One of its runs has ended.
+    /// That run has ended.
     Came(Box<Outcome>),
 }
 
-/// What was promised of a configuration.
+/// What was promised of the next run of a configuration.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Promise {
     /// Its name: `p0001` is the first of the study.
@@ -35,12 +35,13 @@ pub struct Promise {
     pub confidence: f64,
     /// How many runs it was learned from.
     pub learned_from: usize,
+    /// How many runs of the study counted then. Runs that count never cease to, so
+    /// that this number says which they were.
+    pub counted: usize,
     /// Every limit with the probability that was stated for it.
     pub limits: Vec<PromisedLimit>,
-    /// Every predicted response.
+    /// Every predicted response whose interval is known.
     pub predictions: Vec<PromisedValue>,
-    /// The planned runs that show whether it is kept.
-    pub runs: Vec<String>,
 }
 
 /// A limit and the probability that a run keeps it.
@@ -71,23 +72,40 @@ pub struct PromisedValue {
     pub coverage: f64,
     /// Who predicted it.
     pub by: String,
+    /// How many times as wide the interval is as the runs alone would have it,
+    /// because earlier promises were not kept as often as stated.
+    #[serde(default = "once", skip_serializing_if = "is_once")]
+    pub widened: f64,
 }
 
-/// What came of a run that was promised something.
+fn once() -> f64 {
+    1.0
+}
+
+fn is_once(factor: &f64) -> bool {
+    *factor == 1.0
+}
+
+/// What came of a run that was promised something. The first end of the run is
+/// what the promise is held against: a run that failed and is run again later
+/// does not rewrite it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Outcome {
     /// The promise.
     pub promise: String,
     /// The run.
     pub run: String,
+    /// Which attempt at it, from 1.
+    pub attempt: u32,
     /// How it ended, in words.
     pub outcome: String,
     /// Whether the command did what it was asked to.
     pub done: bool,
     /// The promised responses that have a value.
     pub values: IndexMap<String, f64>,
-    /// Whether other work disturbed it.
-    pub disturbed: bool,
+    /// What disturbed it, in words; empty if nothing did.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub disturbed: Vec<String>,
 }
 
 impl PromisedLimit {
@@ -100,6 +118,22 @@ impl PromisedLimit {
                 true => value <= self.value,
                 false => value >= self.value,
             })
+    }
+}
+
+impl Promise {
+    /// The name of the promise after so many.
+    #[must_use]
+    pub fn name_after(count: usize) -> String {
+        format!("p{:04}", count + 1)
+    }
+
+    /// The responses that something was said of, each once.
+    pub fn responses(&self) -> impl Iterator<Item = &str> {
+        let predicted = self.predictions.iter().map(|one| one.response.as_str());
+        let limited = self.limits.iter().map(|one| one.response.as_str());
+        let new = |name: &&str| !self.predictions.iter().any(|own| own.response == **name);
+        predicted.chain(limited.filter(new))
     }
 }
 
@@ -151,6 +185,7 @@ mod tests {
             objective: "accuracy".to_owned(),
             confidence: 0.9,
             learned_from: 12,
+            counted: 12,
             limits: vec![PromisedLimit {
                 response: "time".to_owned(),
                 at_most: true,
@@ -158,7 +193,6 @@ mod tests {
                 probability: 0.96,
             }],
             predictions: Vec::new(),
-            runs: vec!["r0013".to_owned()],
         }
     }
 
@@ -172,10 +206,11 @@ mod tests {
         let came = LedgerEntry::Came(Box::new(Outcome {
             promise: "p0001".to_owned(),
             run: "r0013".to_owned(),
+            attempt: 1,
             outcome: "done".to_owned(),
             done: true,
             values: IndexMap::from([("time".to_owned(), 2.5)]),
-            disturbed: false,
+            disturbed: Vec::new(),
         }));
         ledger.append(&promised).unwrap();
         ledger.append(&came).unwrap();
@@ -196,13 +231,14 @@ mod tests {
         let outcome = |done: bool, time: Option<f64>| Outcome {
             promise: "p0001".to_owned(),
             run: "r0013".to_owned(),
+            attempt: 1,
             outcome: String::new(),
             done,
             values: time
                 .map(|time| ("time".to_owned(), time))
                 .into_iter()
                 .collect(),
-            disturbed: false,
+            disturbed: Vec::new(),
         };
         assert!(limit.is_kept_by(&outcome(true, Some(3.0))));
         assert!(!limit.is_kept_by(&outcome(true, Some(3.1))));

@@ -35,7 +35,7 @@ pub struct PlannedTrial {
 }
 
 /// One execution of a trial.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct PlannedRun {
     /// Its name.
     pub id: RunId,
@@ -51,6 +51,11 @@ pub struct PlannedRun {
     pub seed: u64,
     /// The run whose checkpoint it goes on from.
     pub continues: Option<RunId>,
+    /// The promise that it is made for, by its name in the study's ledger.
+    pub promise: Option<String>,
+    /// Constants of the study that it is made with other values of, such as the
+    /// number of epochs: such a run is no replicate of its trial.
+    pub constants: Vec<(String, Level)>,
 }
 
 /// Why a plan could not be read.
@@ -107,6 +112,10 @@ struct RunJson {
     seed: u64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     continues: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    promise: Option<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    constants: Vec<(String, LevelJson)>,
 }
 
 impl Plan {
@@ -140,6 +149,12 @@ impl Plan {
                     standard: run.standard,
                     seed: run.seed,
                     continues: run.continues.as_ref().map(|id| id.as_str().to_owned()),
+                    promise: run.promise.clone(),
+                    constants: run
+                        .constants
+                        .iter()
+                        .map(|(name, level)| (name.clone(), LevelJson::new(level)))
+                        .collect(),
                 })
                 .collect(),
         };
@@ -195,6 +210,12 @@ impl Plan {
                     path: path.to_owned(),
                     source,
                 })?,
+                promise: run.promise,
+                constants: run
+                    .constants
+                    .into_iter()
+                    .map(|(name, level)| (name, level.into_level()))
+                    .collect(),
             });
         }
         Ok(Self {
@@ -236,6 +257,8 @@ mod tests {
                 standard: 7,
                 seed: 1 << 63,
                 continues: Some(RunId::new("r0").unwrap()),
+                promise: Some("p0001".to_owned()),
+                constants: vec![("epochs".to_owned(), Level::Integer(9))],
             }],
         }
     }

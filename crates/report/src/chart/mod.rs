@@ -16,6 +16,7 @@ mod panel;
 mod plot;
 mod scale;
 mod svg;
+mod track;
 
 pub use bars::{BarRow, bars};
 pub use diagnostic::{
@@ -28,6 +29,7 @@ pub use effect::{
 pub use look::Look;
 pub use plot::{Mark, Panel, Plot};
 pub use scale::Axis;
+pub use track::{Track, tracks};
 
 use crate::html::{Html, escape};
 use svg::{Svg, round};

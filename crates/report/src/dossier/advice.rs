@@ -9,6 +9,7 @@ use crate::predict::{interval, predicted};
 use paceline_advise::pick::{Picked, Verdict};
 use paceline_advise::predict::Prediction;
 use paceline_answers::pick::{AloneAnswer, Tradeoff};
+use paceline_answers::promises::Learned;
 use paceline_answers::written;
 
 /// What is advised.
@@ -129,9 +130,11 @@ pub(super) fn section(advice: &Advice<'_>) -> Section {
         }
     }
     section = section.push(promises(advised, best));
-    if !advised.cautions.is_empty() {
-        let cautions = advised.cautions.iter().map(weak_predictor);
-        section = section.list(false, cautions.collect::<Vec<_>>());
+    let learned = advised.setup.learned.iter().map(Learned::sentence);
+    let cautions = advised.cautions.iter().map(weak_predictor);
+    let said: Vec<String> = learned.chain(cautions).collect();
+    if !said.is_empty() {
+        section = section.list(false, said);
     }
     match &advised.tradeoff {
         Some(tradeoff) => section

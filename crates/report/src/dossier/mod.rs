@@ -9,6 +9,7 @@ mod forecast;
 mod held;
 mod layout;
 mod origin;
+mod promises;
 mod record;
 mod run;
 mod run_pages;
@@ -26,6 +27,7 @@ use crate::iterations::Course;
 use crate::page::{Page, Script};
 use crate::trace::{Curve, NodeTrace};
 use crate::workers::Worker;
+use paceline_answers::promises::PromisesAnswer;
 use paceline_answers::report::Forecast;
 use paceline_diagnose::Diagnosis;
 use paceline_model::NodeName;
@@ -74,6 +76,8 @@ pub struct StudyPart<'a> {
     pub forecasts: Vec<(String, Result<&'a Forecast, String>)>,
     /// Which configuration to run.
     pub advice: Advice<'a>,
+    /// What was promised of runs, and what came.
+    pub promises: &'a PromisesAnswer,
     /// How the runs were laid out.
     pub design: DesignPart,
 }
@@ -143,6 +147,7 @@ impl Dossier<'_> {
         if let Some(study) = &self.study {
             page = page
                 .section(advice::section(&study.advice))
+                .section(promises::section(study.promises))
                 .section(findings::section(study))
                 .section(forecast::section(study));
         }

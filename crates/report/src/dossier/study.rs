@@ -38,6 +38,7 @@ impl<'a> Dossier<'a> {
                 analyses: analyses(report),
                 forecasts: forecasts(report),
                 advice: advice(report),
+                promises: &report.promises,
                 design: layout::part(&report.study.study, report.design.as_ref(), plan),
             }),
             runs,

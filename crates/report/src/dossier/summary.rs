@@ -1,7 +1,7 @@
 //! The report in plain words, first.
 
 use super::held::{diagnoses, shares};
-use super::{Dossier, Standing, StudyPart, advice};
+use super::{Dossier, Standing, StudyPart, advice, promises};
 use crate::html::{Element, Html};
 use crate::number::plural;
 use crate::number::{bytes, duration, percent, significant};
@@ -47,6 +47,7 @@ fn study_figures(dossier: &Dossier<'_>, study: &StudyPart<'_>) -> Vec<(String, S
         };
         figures.push((name.to_owned(), configuration));
     }
+    figures.extend(promises::figure(study.promises));
     if let Some((response, Ok(report))) = study.analyses.first() {
         let rows = report.analysis.anova.rows.iter();
         let rows = rows.filter(|row| row.percent.is_finite());

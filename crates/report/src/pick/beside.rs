@@ -53,6 +53,9 @@ impl Beside<'_> {
         out += &extrapolated(&self.answer.picked, page.width);
         out += "\nWhen jobs end, from now\n\n";
         out += &self.ends().render(page.width, page.style);
+        for learned in &self.answer.setup.learned {
+            out += &paragraph("note: ", &learned.sentence(), page.width);
+        }
         for caution in self.cautions() {
             out += &paragraph("caution: ", &caution, page.width);
         }

@@ -94,6 +94,9 @@ impl Alone<'_> {
             out += "\nNo run is worth suggesting: every configuration considered has been run; \
                     --grid considers more\n";
         }
+        for learned in &self.answer.setup.learned {
+            out += &paragraph("note: ", &learned.sentence(), page.width);
+        }
         for weak in &self.answer.cautions {
             out += &paragraph("caution: ", &weak_predictor(weak), page.width);
         }

@@ -3,7 +3,7 @@
 mod curves;
 
 use crate::number::{ABSENT, count, percent, significant};
-use crate::text::{Column, Page, Table};
+use crate::text::{Column, Page, Table, paragraph};
 use paceline_advise::predict::{
     Comparison, DemandSource, FactorImportance, Holdout, Interval, IntervalMethod, OutsideHow,
     Prediction, Score,
@@ -24,6 +24,7 @@ pub fn text(answer: &PredictAnswer, page: Page) -> String {
         rows,
         coverage,
         no_samples,
+        learned,
     } = answer;
     let coverage = *coverage;
     let runs = &table.runs;
@@ -70,6 +71,9 @@ pub fn text(answer: &PredictAnswer, page: Page) -> String {
             Ok(importances) => out += &importance(importances, coverage, page),
             Err(error) => out += &format!("What it rests on is not known: {error}\n"),
         }
+    }
+    for one in learned {
+        out += &paragraph("note: ", &one.sentence(), page.width);
     }
     if !rows.is_empty() {
         let mut shown = Table::new([

@@ -7,6 +7,7 @@ mod interval;
 mod page;
 mod style;
 mod table;
+mod track;
 
 pub use bar::{bar, shorten, sparkline};
 pub use columns::{columns, paragraph, printable, truncate, wrap};
@@ -14,3 +15,5 @@ pub use interval::interval;
 pub use page::Page;
 pub use style::Style;
 pub use table::{Column, Table};
+pub(crate) use track::place;
+pub use track::track;

@@ -38,6 +38,8 @@ pub(super) struct Attempt<'a> {
     pub(super) checkpoint: CheckpointUse,
     /// The checkpoint directory of the run that this one goes on from.
     pub(super) from: Option<PathBuf>,
+    /// Constants of the study that the run has otherwise.
+    pub(super) constants: &'a [(String, Level)],
 }
 
 /// How many copies of a command a run starts, and where each works.
@@ -191,6 +193,7 @@ impl Attempt<'_> {
             program: self.settings.program.to_string_lossy().into_owned(),
             checkpoint_dir: self.dir.join(CHECKPOINT_DIR).to_string_lossy().into_owned(),
             checkpoint: self.checkpoint,
+            constants: self.constants.to_vec(),
         };
         self.study
             .command_for(self.levels, &facts)

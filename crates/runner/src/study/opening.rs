@@ -8,7 +8,7 @@ use super::session::{Session, Settings, Shared};
 use crate::leftovers;
 use paceline_model::{Level, RunId};
 use paceline_records::journal::{Journal, OpenJournalError};
-use paceline_records::study::{Entry, Plan, ReadPlanError, RunResult, StudyDir};
+use paceline_records::study::{Entry, Ledger, Plan, ReadPlanError, RunResult, StudyDir};
 use paceline_records::{
     OpenRunError, ReadTableError, Run, SealRunError, State, WriteRecordError, write_file,
 };
@@ -108,6 +108,8 @@ impl Session {
             OpenJournalError::InUse { .. } => OpenStudyError::InUse(dir.path().to_owned()),
             other => OpenStudyError::Journal(other),
         })?;
+        // A damaged ledger is found before anything is run.
+        Ledger::read(&dir.promises()).map_err(|error| OpenStudyError::Journal(error.into()))?;
         let progress = Progress::replay(&plan, study.policy().retries, &replay.entries);
         let recovered = Recovered {
             cut_bytes: replay.cut_bytes,
@@ -124,6 +126,7 @@ impl Session {
             recovered,
         };
         session.recover()?;
+        session.keep_ledger().map_err(OpenStudyError::Journal)?;
         Ok(session)
     }
 

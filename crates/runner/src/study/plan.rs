@@ -44,6 +44,8 @@ pub fn plan(study: &Study) -> Result<(Design, Plan), PlanStudyError> {
             standard: run.standard,
             seed: run_seed(seed, run.standard),
             continues: None,
+            promise: None,
+            constants: Vec::new(),
         })
         .collect();
     let plan = Plan {

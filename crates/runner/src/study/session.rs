@@ -11,7 +11,7 @@ use paceline_engine::Engine;
 use paceline_model::{Level, RunId};
 use paceline_probe::Interval;
 use paceline_probe::cgroup::CpuSet;
-use paceline_records::journal::Journal;
+use paceline_records::journal::{Journal, OpenJournalError};
 use paceline_records::study::{Entry, Plan, PlannedRun, RunResult, StudyDir};
 use paceline_records::{WallTime, WriteRecordError};
 use paceline_study::{CheckpointUse, Study};
@@ -47,6 +47,9 @@ pub enum RunStudyError {
     /// The journal or the table cannot be written.
     #[error(transparent)]
     Write(#[from] WriteRecordError),
+    /// The ledger of promises cannot be written.
+    #[error(transparent)]
+    Ledger(#[from] OpenJournalError),
     /// A run cannot be recorded, so nothing more is started.
     #[error("run {run} cannot be recorded")]
     Attempt {
@@ -114,6 +117,18 @@ impl Session {
     #[must_use]
     pub fn dir(&self) -> &StudyDir {
         &self.dir
+    }
+
+    /// What is executed.
+    #[must_use]
+    pub fn study(&self) -> &Study {
+        &self.study
+    }
+
+    /// How and where runs are executed.
+    #[must_use]
+    pub fn settings(&self) -> &Settings {
+        &self.settings
     }
 
     /// The plan.
@@ -187,6 +202,7 @@ impl Session {
         let written = self.write_table();
         outcome?;
         written?;
+        self.keep_ledger()?;
         let shared = self.lock();
         Ok(if interrupt.is_wanted() {
             Outlook::Interrupted
@@ -386,6 +402,7 @@ impl Session {
                 .continues
                 .as_ref()
                 .and_then(|from| self.checkpoint_of(from)),
+            constants: &run.constants,
         }
     }
 

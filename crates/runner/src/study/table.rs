@@ -59,7 +59,11 @@ pub fn table(plan: &Plan, progress: &Progress) -> StudyTable {
         row.extend(numbers.map(|number| Cell::Integer(number.into())));
         row.extend(trial.levels.iter().map(cell));
         row.extend(trial.coded.iter().map(|&x| Cell::Number(x)));
-        let (outcome, result) = ending(progress.state(position));
+        let (mut outcome, result) = ending(progress.state(position));
+        // Whoever reads the table must not take it for a replicate.
+        for (name, level) in &run.constants {
+            outcome.push_str(&format!(" with {name}={level}"));
+        }
         let value = |value: Option<&f64>| value.map_or(Cell::Missing, |&x| Cell::Number(x));
         for name in &plan.responses {
             row.push(value(

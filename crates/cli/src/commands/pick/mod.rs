@@ -1,5 +1,6 @@
 //! `paceline pick`: the best configuration that keeps its promises.
 
+mod execute;
 mod running;
 
 use super::table_args::{TableArgs, predictor, settings, tell_disturbed, time_of};
@@ -12,8 +13,10 @@ use paceline_advise::pick::{Constraint, Limit, Objective};
 use paceline_advise::predict::Choice;
 use paceline_answers::Fitting;
 use paceline_answers::pick::{PickAnswer, PickQuestion, pick as picked};
+use paceline_answers::results::Results;
 use paceline_model::Level;
 use paceline_model::quantity::Dimension;
+use std::ffi::OsString;
 use std::time::Duration;
 
 #[derive(Debug, clap::Args)]
@@ -73,6 +76,16 @@ pub(crate) struct Args {
     /// auto, linear, ridge, lasso, queue, scaling, tree, kriging, gp, boost or forest
     #[arg(long, value_name = "NAME", default_value = "auto", value_parser = predictor)]
     predictor: Choice,
+    /// Run the pick in the study, and hold what comes against what was promised; the
+    /// same command goes on
+    #[arg(long, conflicts_with_all = ["running", "suggest"])]
+    run: bool,
+    /// State and run a new promise although this was asked before, of the same runs
+    #[arg(long, requires = "run")]
+    again: bool,
+    /// Show no progress
+    #[arg(long, short, requires = "run")]
+    quiet: bool,
     /// The seed of folds and learners
     #[arg(long, default_value_t = 1)]
     seed: u64,
@@ -85,16 +98,34 @@ pub(crate) struct Args {
 type Settings = Vec<(String, Level)>;
 type Weights = Vec<(String, f64)>;
 
-pub(crate) fn pick(args: &Args) -> Result<Exit, Failure> {
+/// `words` are what the user typed after the program's name.
+pub(crate) fn pick(args: &Args, words: &[OsString]) -> Result<Exit, Failure> {
     let question = question(args)?;
+    if args.run {
+        return execute::run(args, &question);
+    }
     let results = args.table.open()?;
     let answer = picked(&results, &question)?;
+    let command = match &answer {
+        PickAnswer::Alone(alone) if execute::can_run(&results, alone) => {
+            Some(execute::command(words))
+        }
+        _ => None,
+    };
     output::data(&match args.format {
-        Format::Text => paceline_report::pick::text(&answer, output::stdout_page()),
-        Format::Json => output::json(&answer.json()),
+        Format::Text => {
+            let text = paceline_report::pick::text(&answer, output::stdout_page());
+            text + &command.map_or(String::new(), |command| {
+                format!("\nTo run it, and hold what comes against this promise:\n  {command}\n")
+            })
+        }
+        Format::Json => {
+            let mut value = answer.json();
+            value["run"] = command.into();
+            output::json(&value)
+        }
     })?;
-    let time = args.time.as_deref().unwrap_or(time_of(&results));
-    tell_disturbed(&results, Some(time), "--time");
+    tell_what_disturbed(args, &results);
     if let (PickAnswer::Alone(alone), Format::Text) = (&answer, args.format)
         && alone.epochs_could_be_free
     {
@@ -106,6 +137,11 @@ pub(crate) fn pick(args: &Args) -> Result<Exit, Failure> {
         true => Exit::Done,
         false => Exit::Unmet,
     })
+}
+
+fn tell_what_disturbed(args: &Args, results: &Results) {
+    let time = args.time.as_deref().unwrap_or(time_of(results));
+    tell_disturbed(results, Some(time), "--time");
 }
 
 fn question(args: &Args) -> Result<PickQuestion, Failure> {

@@ -5,6 +5,7 @@ use crate::context;
 use crate::failure::Failure;
 use anyhow::anyhow;
 use paceline_engine::host::find_program;
+use paceline_model::Level;
 use paceline_probe::Roots;
 use paceline_probe::cgroup::{CpuSet, Layout, Version};
 use paceline_records::study::Plan;
@@ -13,13 +14,15 @@ use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::path::Path;
 
-/// Refuses a study of which some run is bound to fail.
+/// Refuses a study of which some run is bound to fail. `constants` are those that
+/// its runs have otherwise than the study says.
 pub(in crate::commands) fn check(
     study: &Study,
     plan: &Plan,
     base: &Path,
     cpus: &CpuSet,
     parallel: usize,
+    constants: &[(String, Level)],
 ) -> Result<(), Failure> {
     let available = cpus.cores().len() / parallel.clamp(1, cpus.cores().len());
     let mut seen = BTreeSet::new();
@@ -41,6 +44,7 @@ pub(in crate::commands) fn check(
         let facts = RunFacts {
             checkpoint_dir: String::new(),
             checkpoint: CheckpointUse::None,
+            constants: constants.to_vec(),
             seed: 0,
             run_id: "check".to_owned(),
             run_dir: base.to_string_lossy().into_owned(),

@@ -50,7 +50,7 @@ pub(in crate::commands) fn results(path: &Path) -> Result<PathBuf, Failure> {
 }
 
 /// Looks at the study that `name` means: a study's directory or its file.
-pub(super) fn look(name: &Path, out: Option<&Path>) -> Result<StudyState, Failure> {
+pub(in crate::commands) fn look(name: &Path, out: Option<&Path>) -> Result<StudyState, Failure> {
     let dir = match (out, name.is_dir()) {
         (None, true) => StudyDir::new(name),
         _ => directory(name, out)?,

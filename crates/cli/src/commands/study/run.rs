@@ -130,6 +130,7 @@ fn prepare(args: &Common) -> Result<Prepared, Failure> {
         &settings.base,
         &settings.cpus,
         settings.parallel,
+        &[],
     )?;
     Ok(Prepared {
         study,
@@ -207,20 +208,9 @@ fn execute(args: &Common, prepared: Prepared, retry: Option<&[RunId]>) -> Result
         );
     }
     let screen = Screen::new(args.quiet);
-    let counts = session.progress().counts();
-    let shown = Shown::new(
-        screen.clone(),
-        session.plan().factors.clone(),
-        parallel,
-        counts,
-    );
     let warden = crate::warden::watch(dir.path());
     let engine = LocalEngine::new(node, Roots::default(), parallel == 1);
-    let outlook = if args.quiet {
-        session.run(&engine, &interrupt, &Silent)
-    } else {
-        session.run(&engine, &interrupt, &shown)
-    };
+    let outlook = watched(&session, &engine, &interrupt, &screen, args.quiet);
     if let Some(warden) = warden {
         warden.dismiss();
     }
@@ -254,6 +244,26 @@ fn execute(args: &Common, prepared: Prepared, retry: Option<&[RunId]>) -> Result
         }
         Outlook::Complete => Exit::Done,
     })
+}
+
+/// Executes what is to be done, and shows how far it is.
+pub(in crate::commands) fn watched(
+    session: &Session,
+    engine: &LocalEngine,
+    interrupt: &Interrupt,
+    screen: &Screen,
+    quiet: bool,
+) -> Result<Outlook, RunStudyError> {
+    if quiet {
+        return session.run(engine, interrupt, &Silent);
+    }
+    let shown = Shown::new(
+        screen.clone(),
+        session.plan().factors.clone(),
+        session.settings().parallel,
+        session.progress().counts(),
+    );
+    session.run(engine, interrupt, &shown)
 }
 
 /// Nobody watches.

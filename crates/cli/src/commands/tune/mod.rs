@@ -220,7 +220,7 @@ impl Tuning {
             }],
             runs: Vec::new(),
         };
-        checks::check(&self.study, &plan, &settings.base, &settings.cpus, 1)
+        checks::check(&self.study, &plan, &settings.base, &settings.cpus, 1, &[])
     }
 
     fn execute(&self, args: &Args, dir: StudyDir, settings: Settings) -> Result<Exit, Failure> {

@@ -1,6 +1,8 @@
 //! `pick --run` and `promises`: what is promised is run, held against what came,
 //! and neither lost nor made twice wherever Paceline is killed.
 
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 mod support;
 
 use paceline_records::study::{Ledger, LedgerEntry, Outcome, Promise, PromisedValue};

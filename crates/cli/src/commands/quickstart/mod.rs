@@ -4,7 +4,7 @@
 //! so that the story shows nothing a user could not do. What is finished stays
 //! finished: the same command goes on where an interrupted one stopped.
 
-mod promise;
+mod deadline;
 
 use crate::args::Args as CommandLine;
 use crate::exit::Exit;
@@ -12,13 +12,11 @@ use crate::failure::Failure;
 use crate::output::{self, Page};
 use anyhow::{Context, anyhow};
 use clap::Parser;
-use paceline_advise::pick::Objective;
-use paceline_answers::pick::{PickAnswer, PickQuestion, pick};
+use deadline::Why;
 use paceline_answers::results::Results;
 use paceline_records::{Run, State};
 use paceline_report::number;
 use paceline_report::text::paragraph;
-use promise::Promise;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
@@ -64,7 +62,8 @@ fn tell_story(args: &Args) -> Result<(), Stop> {
     let from = format!("--data={data}");
     story.tell(
         "Paceline trains, measures, explains and picks. This story does all of it on the \
-         handwritten digits inside the program, in about a minute; nothing leaves this machine.",
+         handwritten digits inside the program, in about a minute where nothing else runs; nothing \
+         leaves this machine.",
     )?;
 
     story.step(1, "Where does the time of a training go?")?;
@@ -74,7 +73,7 @@ fn tell_story(args: &Args) -> Result<(), Stop> {
     } else {
         story.discard(&profile)?;
         let out = format!("--out={}", text(&profile));
-        let words = ["train", "lenet5", "--epochs=1", "--interval=200ms"];
+        let words = ["train", "lenet5", "--epochs=1", "--interval=100ms"];
         story.command(&[&words[..], &[&from, &out]].concat())?;
     }
 
@@ -88,36 +87,48 @@ fn tell_story(args: &Args) -> Result<(), Stop> {
     paceline_records::write_file(&study, text_of_study.as_bytes()).map_err(Failure::world)?;
     let results = story.dir.join("study");
     let out = format!("--out={}", text(&results));
-    story.command(&["study", "run", &text(&study), &out])?;
+    story.command(&["study", "run", &text(&study), &out, "--interval=100ms"])?;
 
     story.step(3, "What matters, and how sure is that?")?;
     story.command(&["analyze", &text(&results), "--response=time"])?;
 
     story.step(4, "Which configuration meets a deadline?")?;
-    let runs = Results::open(&results).map_err(Failure::from)?;
-    // As the command below spells it.
-    let deadline = (promise::median_time(&runs)? * 1e3).round() / 1e3;
-    let slo = format!("--slo={deadline:.3}s");
-    story.tell(&format!(
-        "Half of the combinations take longer than {}: that is the deadline.",
-        number::duration(deadline)
-    ))?;
     story.command(&["predict", &text(&results), "--responses=time"])?;
-    let sure = format!("--confidence={CONFIDENCE}");
-    let wish = [slo.as_str(), "--maximize=accuracy", &sure];
-    story.command(&[&["pick", &text(&results)][..], &wish].concat())?;
-    let promise = promise(&runs, deadline)?;
-
-    story.step(5, "Does the promise hold? The pick, run for real")?;
-    let outcome = story.dir.join("outcome");
-    if !is_done(&outcome) {
-        story.discard(&outcome)?;
-        let mut words = promise.training();
-        words.push(from);
-        words.push(format!("--out={}", text(&outcome)));
-        story.command(&words.iter().map(String::as_str).collect::<Vec<_>>())?;
+    let runs = Results::open(&results).map_err(Failure::from)?;
+    let deadline = deadline::of(&runs)?;
+    let shown = number::duration(deadline.seconds);
+    story.gap()?;
+    story.tell(&match deadline.why {
+        Why::Kept { by, of } => format!(
+            "{by} of {of} configurations are done within {shown} with a probability of at least 0.95 \
+             each: that is the deadline."
+        ),
+        Why::Promised => format!(
+            "This story was told before, and its deadline was {shown}: the promise is in the \
+             study's ledger."
+        ),
+        Why::Nobody => format!(
+            "The times scatter so much that no configuration is done with a probability of 0.95 \
+             even within {shown}, in which every run ended."
+        ),
+    })?;
+    let slo = deadline.flag();
+    let wish = [slo.as_str(), "--maximize=accuracy"];
+    let of_study = text(&results);
+    let pick = ["pick", &of_study, wish[0], wish[1]];
+    if deadline.why != Why::Promised {
+        story.command(&pick)?;
     }
-    output::data(&promise.against(&Run::open(&outcome).map_err(Failure::record)?)?)?;
+
+    if deadline.why == Why::Nobody {
+        story.step(5, "Nothing is promised, so that nothing is run")?;
+        story.tell("On a quieter machine, or with more replicates, there would be more to say.")?;
+    } else {
+        story.step(5, "Does the promise hold? The pick, run for real")?;
+        story.command(&[&pick[..], &["--run"]].concat())?;
+        story.gap()?;
+        story.command(&["promises", &text(&results)])?;
+    }
 
     story.step(6, "Everything on one page")?;
     let page = story.dir.join("report.html");
@@ -130,24 +141,6 @@ fn tell_story(args: &Args) -> Result<(), Stop> {
          paceline pick study.study --slo 5m  what is done in five minutes?\n",
     )?;
     Ok(())
-}
-
-/// How sure the pick must be of its deadline: on a machine that also does other
-/// things, a few runs of a second each do not bear more.
-const CONFIDENCE: f64 = 0.8;
-
-/// What the pick of the fourth step promises.
-fn promise(results: &Results, deadline_s: f64) -> Result<Promise, Failure> {
-    let mut question = PickQuestion {
-        objective: Some(Objective::Maximise("accuracy".to_owned())),
-        deadline_s: Some(deadline_s),
-        ..PickQuestion::default()
-    };
-    question.fitting.coverage = CONFIDENCE;
-    match pick(results, &question)? {
-        PickAnswer::Alone(answer) => Promise::of(&answer),
-        PickAnswer::Beside(_) => Err(Failure::world(anyhow!("no job runs beside the story"))),
-    }
 }
 
 /// The story's directory and its voice.
@@ -176,6 +169,10 @@ impl Story {
 
     fn tell(&self, words: &str) -> Result<(), Failure> {
         output::data(&format!("{}\n", paragraph("", words, self.page.width)))
+    }
+
+    fn gap(&self) -> Result<(), Failure> {
+        output::data("\n")
     }
 
     /// Runs one of Paceline's commands, shown as a user would type it.

@@ -47,7 +47,11 @@ awk -v batch="$1" -v sync="$2" -v seed="$3" -v epochs="$4" -v slower="$(cat slow
 "#;
 
 fn study(dir: &Path) {
-    fs::write(dir.join("s.toml"), STUDY).unwrap();
+    study_of(dir, STUDY);
+}
+
+fn study_of(dir: &Path, text: &str) {
+    fs::write(dir.join("s.toml"), text).unwrap();
     fs::write(dir.join("train.sh"), COMMAND).unwrap();
     let ran = run(dir, ["study", "run", "s.toml", "--quiet"]);
     assert_eq!(ran.code, Some(0), "{}", ran.err);
@@ -388,6 +392,25 @@ fn a_level_between_and_another_number_of_epochs_are_run_as_well() {
     let status = run(dir.path(), ["study", "run", "s.toml", "--quiet"]);
     assert_eq!(status.code, Some(0), "{}", status.err);
     assert_eq!(count(dir.path()), 14);
+}
+
+#[test]
+fn epochs_that_the_command_does_not_take_are_said_and_not_run() {
+    let dir = tempfile::tempdir().unwrap();
+    let text = STUDY.replace("\"{epochs}\"", "\"6\"");
+    study_of(dir.path(), &text.replace("[fixed]\nepochs = 6\n", ""));
+    let asked = run(dir.path(), [&PICK[..], &["--epochs-free"]].concat());
+    assert_eq!(asked.code, Some(0), "{}", asked.err);
+    let said = "It cannot be run in the study: the pick has epochs=";
+    assert!(asked.out.contains(said), "{}", asked.out);
+    let refused = pick(dir.path(), &["--epochs-free"]);
+    refused.fails(2, "the study's command takes no `epochs`");
+    assert!(
+        refused.err.contains("put it under [fixed] or [factors]"),
+        "{}",
+        refused.err
+    );
+    assert_eq!((count(dir.path()), ledger(dir.path()).len()), (12, 0));
 }
 
 /// A ledger of so many promises of the time, of which what came lies so many times as

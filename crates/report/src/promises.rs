@@ -1,7 +1,7 @@
 //! Promises for people: what was stated, what came, and how often it was kept.
 
 use crate::number::{ABSENT, count, percent, plural, significant};
-use crate::text::{Column, Page, Table, bar, columns, paragraph, track, truncate};
+use crate::text::{Column, Page, Table, bar, columns, paragraph, track, wrap};
 use paceline_answers::promises::{Bin, Held, PromisesAnswer, Verdict, is_within};
 use paceline_records::study::{PromisedLimit, PromisedValue};
 
@@ -69,8 +69,14 @@ fn blocks(promises: &[Held], page: Page) -> String {
     let right = |text: &str, width: usize| " ".repeat(width - columns(text)) + text;
     let mut out = String::new();
     for (heading, lines) in &blocks {
-        out += &page.style.strong(&truncate(heading, page.width));
-        out.push('\n');
+        for (i, line) in wrap(heading, page.width.saturating_sub(6))
+            .iter()
+            .enumerate()
+        {
+            out += if i == 0 { "" } else { "      " };
+            out += &page.style.strong(line);
+            out.push('\n');
+        }
         for line in lines {
             let fixed = 2 + response + 2 + stated + 2 + chance + 2 + 2 + came + 2 + 7;
             let drawn = match fixed + TRACK + 2 <= page.width {

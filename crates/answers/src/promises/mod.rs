@@ -231,9 +231,10 @@ impl PromisesAnswer {
         if disturbed > 0 {
             let broken =
                 ended.filter(|held| held.is_disturbed() && held.verdict() != Verdict::Kept);
+            let ended = self.promises.len() - self.count(Verdict::Open);
             sentences.push(format!(
-                "Other work disturbed {disturbed} of the runs, {} of them of promises that were \
-                 not kept.",
+                "Disturbed by other work: {disturbed} of {ended} runs, of which {} did not keep \
+                 their promise.",
                 broken.count()
             ));
         }

@@ -242,8 +242,22 @@ fn cannot_promise(error: PromiseError) -> Failure {
     Failure::world(error).hint("nothing was run; the same command goes on when there is room")
 }
 
+/// The command that runs a pick, or why the study can make no such run.
+pub(super) fn ready(
+    results: &Results,
+    question: &PickQuestion,
+    answer: &AloneAnswer,
+    words: &[std::ffi::OsString],
+) -> Result<String, StateError> {
+    let promise = state(results, question, answer, String::new())?;
+    match results.study() {
+        Some(study) => settings_of(study, &promise).map(|_| command(words)),
+        None => Err(StateError::NoStudy(results.source())),
+    }
+}
+
 /// The command that states the promise of a pick and runs it, ready for a shell.
-pub(super) fn command(words: &[std::ffi::OsString]) -> String {
+fn command(words: &[std::ffi::OsString]) -> String {
     let words = words.iter().map(|word| quoted(&word.to_string_lossy()));
     let mut words: Vec<String> = words.collect();
     words.insert(0, "paceline".to_owned());
@@ -258,11 +272,6 @@ fn quoted(word: &str) -> String {
         return word.to_owned();
     }
     format!("'{}'", word.replace('\'', r"'\''"))
-}
-
-/// Whether the pick can be run: it keeps its limits, and there is a study to run in.
-pub(super) fn can_run(results: &Results, answer: &AloneAnswer) -> bool {
-    results.study().is_some() && answer.is_met()
 }
 
 #[expect(

@@ -107,21 +107,25 @@ pub(crate) fn pick(args: &Args, words: &[OsString]) -> Result<Exit, Failure> {
     let results = args.table.open()?;
     let answer = picked(&results, &question)?;
     let command = match &answer {
-        PickAnswer::Alone(alone) if execute::can_run(&results, alone) => {
-            Some(execute::command(words))
+        PickAnswer::Alone(alone) if alone.is_met() && results.study().is_some() => {
+            Some(execute::ready(&results, &question, alone, words))
         }
         _ => None,
     };
     output::data(&match args.format {
         Format::Text => {
             let text = paceline_report::pick::text(&answer, output::stdout_page());
-            text + &command.map_or(String::new(), |command| {
-                format!("\nTo run it, and hold what comes against this promise:\n  {command}\n")
-            })
+            text + &match command {
+                Some(Ok(command)) => {
+                    format!("\nTo run it, and hold what comes against this promise:\n  {command}\n")
+                }
+                Some(Err(why)) => format!("\nIt cannot be run in the study: {why}\n"),
+                None => String::new(),
+            }
         }
         Format::Json => {
             let mut value = answer.json();
-            value["run"] = command.into();
+            value["run"] = command.and_then(Result::ok).into();
             output::json(&value)
         }
     })?;

@@ -151,6 +151,12 @@ fn a_pick_is_promised_run_and_held_against_what_came() {
     assert_eq!(same.code, Some(0), "{}", same.err);
     assert!(same.err.contains("this was asked before"), "{}", same.err);
     assert_eq!((count(dir.path()), ledger(dir.path()).len()), (13, 2));
+    // The study's file stands for its directory.
+    let by_file = ["pick", "s.toml", "--slo=6s", "--maximize=accuracy", "--run"];
+    let same = run(dir.path(), by_file);
+    assert!(same.err.contains("this was asked before"), "{}", same.err);
+    assert_eq!(run(dir.path(), ["promises", "s.toml"]).code, Some(0));
+    assert_eq!(count(dir.path()), 13);
     // Another question, or the same on purpose, is another.
     let other = pick(dir.path(), &["--confidence=0.9"]);
     assert_eq!(other.code, Some(0), "{}{}", other.out, other.err);

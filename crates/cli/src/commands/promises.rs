@@ -1,6 +1,6 @@
 //! `paceline promises`: what was promised of runs, held against what came.
 
-use super::study::place::look;
+use super::study::place::{look, results};
 use crate::args::Format;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -10,7 +10,7 @@ use std::path::PathBuf;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The directory of a study
+    /// The study: its directory or its file
     study: PathBuf,
     /// How to print it
     #[arg(long, value_enum, default_value_t)]
@@ -23,7 +23,7 @@ pub(crate) fn promises(args: &Args) -> Result<Exit, Failure> {
     if is_table {
         return Err(PromisesError::NoStudy(name.display().to_string()).into());
     }
-    let answer = of_study(&look(name, None)?);
+    let answer = of_study(&look(&results(name)?, None)?);
     output::data(&match args.format {
         Format::Text => paceline_report::promises::text(&answer, output::stdout_page()),
         Format::Json => output::json(&answer.json()),

@@ -7,7 +7,7 @@
 
 use super::Args;
 use crate::args::Format;
-use crate::commands::study::{checks, run as study_run};
+use crate::commands::study::{checks, place, run as study_run};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output;
@@ -35,7 +35,7 @@ use std::path::{Component, Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 pub(super) fn run(args: &Args, question: &PickQuestion) -> Result<Exit, Failure> {
-    let dir = study_dir(args.table.path())?;
+    let dir = study_dir(&place::results(args.table.path())?)?;
     let study = study_file::load(
         dir.path(),
         &[],

@@ -79,6 +79,33 @@ pub enum RunNotice {
         /// Where they begin.
         offset: u64,
     },
+    /// A log has lost its end: it is shorter than its checksums say.
+    ShortLog {
+        /// The file.
+        file: String,
+        /// Bytes that are missing.
+        bytes: u64,
+        /// Where the file ends.
+        offset: u64,
+    },
+    /// A log holds what was not written into it.
+    AlteredLog {
+        /// The file.
+        file: String,
+        /// From the first to the last piece whose checksum is another, in bytes.
+        bytes: u64,
+        /// Where the first of them begins.
+        offset: u64,
+    },
+    /// A log goes on where its checksums have ended or are damaged.
+    UnverifiedLog {
+        /// The file.
+        file: String,
+        /// Bytes without a checksum.
+        bytes: u64,
+        /// Where they begin.
+        offset: u64,
+    },
 }
 
 impl RunNotice {
@@ -100,6 +127,9 @@ impl RunNotice {
             Self::MachineSlept { .. } => "machine_slept",
             Self::StoppedEarly { .. } => "stopped_early",
             Self::CutLog { .. } => "cut_log",
+            Self::ShortLog { .. } => "short_log",
+            Self::AlteredLog { .. } => "altered_log",
+            Self::UnverifiedLog { .. } => "unverified_log",
         }
     }
 
@@ -126,7 +156,11 @@ impl RunNotice {
             Self::PatternUnmatched { .. } => {
                 Some("compare it with the lines in the record's log directory")
             }
+            Self::AlteredLog { .. } | Self::UnverifiedLog { .. } => {
+                Some("the disk may be failing: do not rely on what stands there")
+            }
             Self::LongLines { .. }
+            | Self::ShortLog { .. }
             | Self::ReportsUnreadable { .. }
             | Self::ClosedFromLog
             | Self::CutLog { .. } => None,
@@ -211,6 +245,31 @@ impl fmt::Display for RunNotice {
                 f,
                 "the last {bytes} bytes of {file}, from byte {offset}, are an incomplete entry and \
                  were left out"
+            ),
+            Self::ShortLog {
+                file,
+                bytes,
+                offset,
+            } => write!(
+                f,
+                "{file} ends at byte {offset}, and {bytes} more bytes had been recorded"
+            ),
+            Self::AlteredLog {
+                file,
+                bytes,
+                offset,
+            } => write!(
+                f,
+                "{bytes} bytes of {file}, from byte {offset}, are not what was recorded"
+            ),
+            Self::UnverifiedLog {
+                file,
+                bytes,
+                offset,
+            } => write!(
+                f,
+                "{bytes} bytes of {file}, from byte {offset}, have no checksum and could not be \
+                 verified"
             ),
         }
     }

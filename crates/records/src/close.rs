@@ -5,15 +5,17 @@ use crate::disk::{At, WriteRecordError, sync_dir, write_whole};
 use crate::iterations::{logs_in_live, read_log};
 use crate::json::{FileJson, ManifestJson};
 use crate::layout;
-use crate::log::{ScanError, join_logs, names};
+use crate::log::{ScanError, join_logs, names, verify_logs};
 use crate::manifest::{End, Manifest, Notice};
 use crate::run::ReadTableError;
+use crate::sums::{announced, sums_of};
 use crate::table::{
     Chunk, EventRows, IterationRows, PartRows, SampleRows, TableWriter, WrittenTable,
 };
 use crate::wal::{Codec, Cut, EventCodec, SampleCodec, WalReader};
 use indexmap::IndexMap;
 use paceline_model::{Micros, NodeName, RunNotice};
+use std::io;
 use std::path::Path;
 
 /// Closes the record in `dir`. The caller holds the lock and has stopped
@@ -26,6 +28,9 @@ pub(crate) fn close(
     mut manifest: Manifest,
     end: impl FnOnce(Micros) -> End,
 ) -> Result<Manifest, WriteRecordError> {
+    let scanned = |ScanError { path, source }| WriteRecordError::io(&path, source);
+    // Before the pieces are joined: afterwards their checksums fit no file.
+    let mut notices = verify_logs(dir, manifest.start.log_limit).map_err(scanned)?;
     let logs = join_logs(dir, manifest.start.log_limit)?;
     let samples_dir = dir.join(layout::SAMPLES);
     paceline_files::create_directory(&samples_dir).at(&samples_dir)?;
@@ -33,11 +38,8 @@ pub(crate) fn close(
     manifest.logs.clear();
 
     let mut last = Micros::ZERO;
-    let mut notices = Vec::new();
     let mut tables = Vec::new();
-    for node in nodes_in_live(dir)
-        .map_err(|ScanError { path, source }| WriteRecordError::io(&path, source))?
-    {
+    for node in nodes_in_live(dir).map_err(scanned)? {
         let converted = convert_samples(dir, &node, manifest.start.started)?;
         last = last.max(converted.last);
         notices.extend(converted.cuts);
@@ -85,14 +87,31 @@ pub(crate) fn nodes_in_live(dir: &Path) -> Result<Vec<NodeName>, ScanError> {
     Ok(nodes)
 }
 
-/// Says to the user what a crash has cost.
-pub(crate) fn cut_notice(file: &Path, cut: Cut) -> Notice {
-    let notice = RunNotice::CutLog {
-        file: file.display().to_string(),
-        bytes: cut.bytes,
-        offset: cut.offset,
-    };
-    notice.into()
+/// Says to the user what a crash has cost, once a log has been read to its end.
+pub(crate) fn end_notice<C: Codec>(path: &Path, log: &WalReader<C>) -> io::Result<Option<Notice>> {
+    let file = path.display().to_string();
+    if let Some(Cut { offset, bytes }) = log.cut() {
+        let notice = RunNotice::CutLog {
+            file,
+            bytes,
+            offset,
+        };
+        return Ok(Some(notice.into()));
+    }
+    let offset = log.offset();
+    // Between two entries a lost end leaves no trace in the log itself.
+    let announced = announced(&sums_of(path))?.unwrap_or(0);
+    Ok(announced
+        .checked_sub(offset)
+        .filter(|missing| *missing > 0)
+        .map(|bytes| {
+            let notice = RunNotice::ShortLog {
+                file,
+                bytes,
+                offset,
+            };
+            notice.into()
+        }))
 }
 
 /// The tables of one log, complete but without their names.
@@ -204,7 +223,7 @@ fn for_each<C: Codec>(
     while let Some(item) = log.next().map_err(unreadable)? {
         each(item)?;
     }
-    Ok(log.cut().map(|cut| cut_notice(path, cut)))
+    end_notice(path, &log).at(path)
 }
 
 /// Syncs every table at once, so that the file system commits them together,

@@ -3,7 +3,7 @@
 //! Each worker appends to a log of its own in `live/`; when the record is closed
 //! they become one table. A worker that is started anew begins another log.
 
-use crate::close::cut_notice;
+use crate::close::end_notice;
 use crate::disk::WriteRecordError;
 use crate::layout;
 use crate::log::{ScanError, names};
@@ -200,7 +200,7 @@ pub(crate) fn read_log<E>(
     while let Some(block) = log.next().map_err(&failed)? {
         block.into_iter().try_for_each(&mut each)?;
     }
-    Ok(log.cut().map(|cut| cut_notice(path, cut)))
+    end_notice(path, &log).map_err(|error| failed(WalError::Io(error)))
 }
 
 #[cfg(test)]

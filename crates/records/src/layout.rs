@@ -90,6 +90,11 @@ pub(crate) fn log_name(worker: WorkerId, stream: Stream) -> String {
     format!("{worker}.{}", stream.name())
 }
 
+/// The checksums of a log's beginning, while the run lives.
+pub(crate) fn log_sums(dir: &Path, worker: WorkerId, stream: Stream) -> PathBuf {
+    crate::sums::sums_of(&dir.join(LIVE).join(log_name(worker, stream)))
+}
+
 /// The worker and stream of a file in `log/`.
 pub(crate) fn log_of_name(name: &str) -> Option<(WorkerId, Stream)> {
     let (worker, extension) = name.rsplit_once('.')?;

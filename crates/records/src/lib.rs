@@ -26,7 +26,9 @@
 //! ([`paceline_files::sealed`]), the manifest those of tables and logs, logs in
 //! `live/` and journals one per entry. What is not as it was written is refused by
 //! its name, but for an incomplete last entry, which is what a crash leaves: it is
-//! left out, and said.
+//! left out, and said. Whatever grows while the run lives has a file of checksums
+//! beside it, `live/<name>.sums`, so that a changed bit or a lost end of a run that
+//! was killed is said too.
 //!
 //! Every file says its format version, [`FORMAT_VERSION`]. Newer versions are
 //! refused by name; a measure that this version does not know is passed over, and
@@ -50,6 +52,7 @@ mod manifest;
 pub mod redact;
 mod run;
 pub mod study;
+mod sums;
 mod sync;
 mod table;
 mod wal;

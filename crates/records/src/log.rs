@@ -4,13 +4,15 @@
 //! come. What exceeds them goes to segments in `live/`, each named by the offset
 //! of its first byte; old ones are removed. When the record is closed, the last
 //! bytes are appended to the file, after a line that says what was dropped.
+//! Each of these files has its checksums in `live/` ([`crate::sums`]).
 
 use crate::WriteRecordError;
 use crate::disk::At;
 use crate::json::FileJson;
 use crate::layout;
-use crate::manifest::{LogLimit, LogSummary};
+use crate::manifest::{LogLimit, LogSummary, Notice};
 use crate::run::ReadTableError;
+use crate::sums::{SummedFile, sums_of, verify};
 use crate::table::sum_of;
 use paceline_files::AppendFile;
 use paceline_model::{Stream, WorkerId};
@@ -35,7 +37,7 @@ impl LogWriter {
         limit: LogLimit,
     ) -> Result<Self, WriteRecordError> {
         let path = layout::log_file(dir, worker, stream);
-        let head = AppendFile::create(&path).at(&path)?;
+        let head = SummedFile::create(&path, &layout::log_sums(dir, worker, stream))?;
         let log = OpenLog {
             dir: dir.to_owned(),
             id: (worker, stream),
@@ -81,12 +83,12 @@ struct OpenLog {
     id: (WorkerId, Stream),
     limit: LogLimit,
     path: PathBuf,
-    head: AppendFile,
+    head: SummedFile,
     /// Bytes of the stream so far.
     written: u64,
     /// Complete and current segments by their first byte's offset.
     segments: VecDeque<(u64, PathBuf)>,
-    current: Option<AppendFile>,
+    current: Option<SummedFile>,
     closed: bool,
 }
 
@@ -105,19 +107,17 @@ impl OpenLog {
         let room = self.limit.head_bytes.saturating_sub(self.written);
         if room > 0 {
             let (now, later) = split(bytes, room);
-            self.head.append(now).at(&self.path)?;
+            self.head.append(now)?;
             self.written += now.len() as u64;
             bytes = later;
         }
         while !bytes.is_empty() {
             let room = self.segment_room()?;
             let (now, later) = split(bytes, room);
-            let (_, path) = self.segments.back().expect("segment_room opened one");
             self.current
                 .as_mut()
                 .expect("segment_room opened one")
-                .append(now)
-                .at(path)?;
+                .append(now)?;
             self.written += now.len() as u64;
             bytes = later;
         }
@@ -134,7 +134,7 @@ impl OpenLog {
         }
         let (worker, stream) = self.id;
         let path = layout::log_segment(&self.dir, worker, stream, self.written);
-        self.current = Some(AppendFile::create(&path).at(&path)?);
+        self.current = Some(SummedFile::create(&path, &sums_of(&path))?);
         self.segments.push_back((self.written, path));
         // The oldest segment goes once those behind it hold the whole tail.
         while let Some((second, _)) = self.segments.get(1) {
@@ -143,6 +143,8 @@ impl OpenLog {
             }
             let (_, oldest) = self.segments.pop_front().expect("there are two");
             paceline_files::remove_file(&oldest).at(&oldest)?;
+            let sums = sums_of(&oldest);
+            paceline_files::remove_file(&sums).at(&sums)?;
         }
         Ok(self.segment_bytes())
     }
@@ -218,6 +220,26 @@ impl LogFile {
             sum,
         }
     }
+}
+
+/// What is wrong with the logs of a record that nobody writes any more.
+pub(crate) fn verify_logs(dir: &Path, limit: LogLimit) -> Result<Vec<Notice>, ScanError> {
+    let mut notices = Vec::new();
+    for log in open_logs(dir, limit)? {
+        let LogSummary { worker, stream, .. } = log.summary;
+        let head_sums = layout::log_sums(dir, worker, stream);
+        // An attempt to close the record may have appended the tail already.
+        let head = (log.path, head_sums, limit.head_bytes);
+        let tail = log.tail.into_iter().map(|(path, _)| {
+            let sums = sums_of(&path);
+            (path, sums, u64::MAX)
+        });
+        for (path, sums, most) in std::iter::once(head).chain(tail) {
+            let found = verify(&path, &sums, most).map_err(|source| ScanError { path, source })?;
+            notices.extend(found);
+        }
+    }
+    Ok(notices)
 }
 
 /// The logs of a record that is not closed.

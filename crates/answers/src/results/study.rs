@@ -57,6 +57,9 @@ pub enum OpenStudyError {
         /// One of them.
         first: String,
     },
+    /// Its study file says something else than what was planned.
+    #[error("{} is not the study that was planned here", .0.display())]
+    Frozen(PathBuf),
     /// Its study file cannot be read or no longer means anything.
     #[error(transparent)]
     File(#[from] LoadStudyError),
@@ -68,7 +71,7 @@ impl Explained for OpenStudyError {
             Self::Absent(_) => Fault::User,
             Self::Plan(error) => error.fault(),
             Self::Journal(error) => error.fault(),
-            Self::Unnoted { .. } => Fault::Record,
+            Self::Unnoted { .. } | Self::Frozen(_) => Fault::Record,
             Self::File(error) => error.fault(),
         }
     }
@@ -83,6 +86,11 @@ impl Explained for OpenStudyError {
             Self::Unnoted { .. } => {
                 Some("`paceline study run` notes them down from their records".to_owned())
             }
+            Self::Frozen(_) => Some(
+                "it was changed or damaged; put back the file that was run, or run the changed \
+                 one into another directory"
+                    .to_owned(),
+            ),
             Self::File(error) => error.hint(),
         }
     }
@@ -181,6 +189,10 @@ impl StudyResults {
         }
         // What was run is read whatever could be run here and now.
         let study = study_file::load(dir, &[], &Capabilities::ALL)?;
+        // The plan has its own checksum and says which study it is of.
+        if study.fingerprint().as_str() != state.plan.fingerprint {
+            return Err(OpenStudyError::Frozen(state.dir.study()));
+        }
         let rows = table(&state.plan, &state.progress);
         Ok(Self { state, study, rows })
     }

@@ -9,14 +9,14 @@ pub use samples::Samples;
 
 use ended::Ending;
 
-use crate::close::{close, cut_notice, nodes_in_live};
+use crate::close::{close, end_notice, nodes_in_live};
 use crate::disk::WriteRecordError;
 use crate::iterations::{logs_in_live, read_log};
 use crate::json::{FieldError, FileJson, ManifestJson, StartJson, VersionJson};
 use crate::layout;
 use crate::lock::{LockError, WriterLock, is_held};
-use crate::log::{LogFile, ScanError, open_logs};
-use crate::manifest::{End, Manifest};
+use crate::log::{LogFile, ScanError, open_logs, verify_logs};
+use crate::manifest::{End, LogLimit, Manifest};
 use crate::table::{EventRows, IterationRows, TableReader};
 use crate::wal::{Codec, EventCodec, SampleCodec, WalError, WalReader};
 use indexmap::IndexMap;
@@ -234,7 +234,7 @@ impl Run {
             State::Interrupted
         };
         if state == State::Interrupted {
-            let end = interrupted_end(dir);
+            let end = interrupted_end(dir, manifest.start.log_limit);
             let logs = scan(open_logs(dir, manifest.start.log_limit));
             // Another process may be sealing the record, and removes what is read here.
             if let Some(run) = Self::open_finished(dir)? {
@@ -309,13 +309,9 @@ impl Run {
         let known = run.manifest.end.clone();
         close(dir, run.manifest, |last| match known {
             Some(mut end) if end.outcome != Outcome::Interrupted => {
-                // What was cut off is said once more when the logs are converted.
-                let cut_log = RunNotice::CutLog {
-                    file: String::new(),
-                    bytes: 0,
-                    offset: 0,
-                };
-                end.notices.retain(|notice| notice.name != cut_log.name());
+                // What is wrong with the logs is said once more when they are converted.
+                let closed = RunNotice::ClosedFromLog.name();
+                end.notices.retain(|notice| notice.name == closed);
                 end.responses = responses;
                 end
             }
@@ -547,7 +543,7 @@ impl Run {
 }
 
 /// The end of a run whose writer died: its last entry.
-fn interrupted_end(dir: &Path) -> Result<End, OpenRunError> {
+fn interrupted_end(dir: &Path, limit: LogLimit) -> Result<End, OpenRunError> {
     let mut end = End::new(Outcome::Interrupted, Micros::ZERO);
     for node in scan(nodes_in_live(dir))? {
         let path = layout::samples_wal(dir, &node);
@@ -558,6 +554,11 @@ fn interrupted_end(dir: &Path) -> Result<End, OpenRunError> {
         ending.take(event);
         event.at
     })?;
+    for (_, path) in scan(logs_in_live(dir))? {
+        let failed = |error| ReadTableError::from_wal(&path, error);
+        end.notices.extend(read_log(&path, failed, |_| Ok(()))?);
+    }
+    end.notices.extend(scan(verify_logs(dir, limit))?);
     // What stands in the log has happened, whether the record was closed or not.
     if let Some((outcome, duration)) = ending.end() {
         end.outcome = outcome;
@@ -581,8 +582,8 @@ fn extend_end<C: Codec>(
     while let Some(item) = log.next().map_err(failed)? {
         end.duration = end.duration.max(at(&item));
     }
-    end.notices
-        .extend(log.cut().map(|cut| cut_notice(path, cut)));
+    let notice = end_notice(path, &log).map_err(|error| failed(WalError::Io(error)))?;
+    end.notices.extend(notice);
     Ok(())
 }
 

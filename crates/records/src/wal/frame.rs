@@ -2,8 +2,8 @@
 
 use super::UnknownName;
 use crate::WriteRecordError;
-use crate::disk::At;
-use paceline_files::{AppendFile, Syncer};
+use crate::sums::{SummedFile, sums_of};
+use paceline_files::Syncer;
 use std::io::{self, BufRead, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
@@ -54,41 +54,32 @@ pub(crate) struct Cut {
 
 /// Appends frames to a new file.
 pub(crate) struct FrameWriter {
-    file: AppendFile,
+    file: SummedFile,
     path: PathBuf,
-    /// Set when a failed write could not be undone: what follows it would be
-    /// unreadable.
-    torn: bool,
     buffer: Vec<u8>,
 }
 
 impl FrameWriter {
     pub(crate) fn create(path: &Path) -> Result<Self, WriteRecordError> {
-        let mut file = AppendFile::create(path).at(path)?;
+        let mut file = SummedFile::create(path, &sums_of(path))?;
         let mut header = [0; FILE_HEADER_BYTES as usize];
         header[..6].copy_from_slice(&MAGIC);
         let version = u16::try_from(crate::FORMAT_VERSION).expect("versions are counted by hand");
         header[6..].copy_from_slice(&version.to_le_bytes());
-        file.append(&header).at(path)?;
+        file.append(&header)?;
         Ok(Self {
             file,
             path: path.to_owned(),
-            torn: false,
             buffer: Vec::with_capacity(4096),
         })
     }
 
-    /// Appends one frame whose payload `fill` writes, with one `write(2)`. If it
-    /// fails, the file is as before.
+    /// Appends one frame whose payload `fill` writes, with one `write(2)` after
+    /// that of its checksum. If it fails, the file is as before.
     pub(crate) fn append(
         &mut self,
         fill: impl FnOnce(&mut Vec<u8>),
     ) -> Result<(), WriteRecordError> {
-        if self.torn {
-            return Err(WriteRecordError::Closed {
-                path: self.path.clone(),
-            });
-        }
         self.buffer.clear();
         self.buffer.extend_from_slice(&[0; FRAME_HEADER_BYTES]);
         fill(&mut self.buffer);
@@ -107,16 +98,11 @@ impl FrameWriter {
         let checksum = checksum(length, payload);
         header[8..].copy_from_slice(&checksum.to_le_bytes());
 
-        if let Err(error) = self.file.append(&self.buffer) {
-            // A full disk may have taken a part of the frame.
-            self.torn = self.file.truncate(self.file.length()).is_err();
-            return Err(WriteRecordError::io(&self.path, error));
-        }
-        Ok(())
+        self.file.append(&self.buffer)
     }
 
     pub(crate) fn sync(&self) -> Result<(), WriteRecordError> {
-        self.file.sync().at(&self.path)
+        self.file.sync()
     }
 
     pub(crate) fn syncer(&self) -> io::Result<Syncer> {

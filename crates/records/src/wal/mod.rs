@@ -111,6 +111,11 @@ impl<C: Codec> WalReader<C> {
         }
     }
 
+    /// Where the next entry begins.
+    pub(crate) fn offset(&self) -> u64 {
+        self.frames.offset()
+    }
+
     /// What was cut from the end, once [`Self::next`] has returned nothing.
     pub(crate) fn cut(&self) -> Option<Cut> {
         self.frames.cut()

@@ -17,6 +17,7 @@ use clap::ValueEnum;
 use paceline_answers::results::after_each_epoch;
 use paceline_answers::tune::{Direction, End, History, Next, Question, Reach, Search};
 use paceline_engine::LocalEngine;
+use paceline_files::sealed::{self, Seal};
 use paceline_model::{Level, RunId};
 use paceline_probe::Roots;
 use paceline_records::study::{Plan, PlannedTrial, StudyDir};
@@ -313,7 +314,8 @@ impl Tuning {
         let text = match paceline_files::read_text(&path, LARGEST_SEARCH) {
             Ok(text) => text,
             Err(error) if error.is_absent() && plan.runs.is_empty() => {
-                let text = output::json(&self.asked);
+                let text = sealed::seal(&output::json(&self.asked))
+                    .expect("a question is an object with keys");
                 return write_file(&path, text.as_bytes()).map_err(Failure::world);
             }
             Err(error) if error.is_absent() => {
@@ -325,10 +327,21 @@ impl Tuning {
             }
             Err(error) => return Err(Failure::world(error)),
         };
+        let damaged = || format!("{} is damaged", path.display());
         let before: Value = serde_json::from_str(&text)
-            .with_context(|| format!("{} is damaged", path.display()))
+            .with_context(damaged)
             .map_err(Failure::record)?;
         let keys = self.asked.as_object().into_iter().flatten();
+        // A search of an earlier version has no checksum; nor any key but these.
+        let is_earlier = || {
+            let keys = before.as_object().into_iter().flatten();
+            keys.clone().count() > 0 && keys.clone().all(|(key, _)| self.asked.get(key).is_some())
+        };
+        match sealed::check(text.as_bytes()) {
+            Seal::Whole => {}
+            Seal::Absent if is_earlier() => {}
+            Seal::Absent | Seal::Broken => return Err(Failure::record(anyhow!(damaged()))),
+        }
         let changed: Vec<&str> = keys
             .filter(|(key, value)| before.get(key) != Some(value))
             .map(|(key, _)| key.as_str())

@@ -311,7 +311,7 @@ impl Tuning {
     /// Makes the directory this search's, or finds it so.
     fn claim(&self, dir: &StudyDir, plan: &Plan) -> Result<(), Failure> {
         let path = dir.path().join(SEARCH_FILE);
-        let text = match paceline_files::read_text(&path, LARGEST_SEARCH) {
+        let text = match paceline_files::read_regular(&path, LARGEST_SEARCH) {
             Ok(text) => text,
             Err(error) if error.is_absent() && plan.runs.is_empty() => {
                 let text = sealed::seal(&output::json(&self.asked))
@@ -328,7 +328,7 @@ impl Tuning {
             Err(error) => return Err(Failure::world(error)),
         };
         let damaged = || format!("{} is damaged", path.display());
-        let before: Value = serde_json::from_str(&text)
+        let before: Value = serde_json::from_slice(&text)
             .with_context(damaged)
             .map_err(Failure::record)?;
         let keys = self.asked.as_object().into_iter().flatten();
@@ -337,7 +337,7 @@ impl Tuning {
             let keys = before.as_object().into_iter().flatten();
             keys.clone().count() > 0 && keys.clone().all(|(key, _)| self.asked.get(key).is_some())
         };
-        match sealed::check(text.as_bytes()) {
+        match sealed::check(&text) {
             Seal::Whole => {}
             Seal::Absent if is_earlier() => {}
             Seal::Absent | Seal::Broken => return Err(Failure::record(anyhow!(damaged()))),

@@ -173,11 +173,12 @@ impl Tally {
         }
     }
 
-    /// Adds another shard's findings.
+    /// Adds another shard's findings. They may have come over a network, so that
+    /// no count of theirs may be too much.
     pub fn add(&mut self, other: Self) {
         self.loss += other.loss;
-        self.hits += other.hits;
-        self.rows += other.rows;
+        self.hits = self.hits.saturating_add(other.hits);
+        self.rows = self.rows.saturating_add(other.rows);
     }
 
     /// The mean loss of a row.

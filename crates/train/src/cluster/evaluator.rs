@@ -86,9 +86,10 @@ impl<'a> Evaluator<'a> {
         progress.epochs = snapshot.steps / per_epoch;
         progress.position = 0;
         progress.loss_sum += snapshot.tally.loss;
-        progress.hits += snapshot.tally.hits;
-        progress.rows += snapshot.tally.rows;
-        self.trained += snapshot.tally.rows;
+        // Counts of other members: none may be too much.
+        progress.hits = progress.hits.saturating_add(snapshot.tally.hits);
+        progress.rows = progress.rows.saturating_add(snapshot.tally.rows);
+        self.trained = self.trained.saturating_add(snapshot.tally.rows);
         let due = snapshot.due;
         let elapsed = self.clock.elapsed();
         let mut ending = due

@@ -66,22 +66,25 @@ impl WorkerTotals {
         self.dropped += row.dropped;
     }
 
-    /// Adds what another life of the worker did.
+    /// Adds what another life of the worker did, as it said itself: no number of
+    /// its may be too much.
     pub(crate) fn add(&mut self, other: &Self) {
-        self.iterations += other.iterations;
-        self.rows += other.rows;
-        self.computing += other.computing;
-        self.waiting += other.waiting;
+        let count = |own: &mut u64, other: u64| *own = own.saturating_add(other);
+        let time = |own: &mut Duration, other: Duration| *own = own.saturating_add(other);
+        count(&mut self.iterations, other.iterations);
+        count(&mut self.rows, other.rows);
+        time(&mut self.computing, other.computing);
+        time(&mut self.waiting, other.waiting);
         for (own, waited) in self.waited_for.iter_mut().zip(&other.waited_for) {
-            *own += *waited;
+            time(own, *waited);
         }
-        self.sending += other.sending;
-        self.receiving += other.receiving;
-        self.bytes_sent += other.bytes_sent;
-        self.bytes_received += other.bytes_received;
-        self.staleness_sum += other.staleness_sum;
+        time(&mut self.sending, other.sending);
+        time(&mut self.receiving, other.receiving);
+        count(&mut self.bytes_sent, other.bytes_sent);
+        count(&mut self.bytes_received, other.bytes_received);
+        count(&mut self.staleness_sum, other.staleness_sum);
         self.staleness_most = self.staleness_most.max(other.staleness_most);
-        self.dropped += other.dropped;
+        count(&mut self.dropped, other.dropped);
         self.restarts = self.restarts.max(other.restarts);
     }
 

@@ -2,7 +2,7 @@
 
 use paceline_nets::Tally;
 
-use super::ProtocolError;
+use super::{MOST_COUNT, ProtocolError};
 
 /// Writes numbers and texts one after the other.
 pub(super) struct Writer<'a>(&'a mut Vec<u8>);
@@ -61,6 +61,15 @@ impl<'a> Reader<'a> {
         Ok(u64::from_le_bytes(*number))
     }
 
+    /// A number of steps, rows, bytes.
+    pub(super) fn count(&mut self) -> Result<u64, ProtocolError> {
+        let number = self.long()?;
+        match number <= MOST_COUNT {
+            true => Ok(number),
+            false => Err(self.malformed("a number is too large")),
+        }
+    }
+
     pub(super) fn word(&mut self) -> Result<u32, ProtocolError> {
         let number = self.long()?;
         u32::try_from(number).map_err(|_| self.malformed("a number is too large"))
@@ -79,8 +88,8 @@ impl<'a> Reader<'a> {
     pub(super) fn tally(&mut self) -> Result<Tally, ProtocolError> {
         Ok(Tally {
             loss: f64::from_bits(self.long()?),
-            hits: self.long()?,
-            rows: self.long()?,
+            hits: self.count()?,
+            rows: self.count()?,
         })
     }
 

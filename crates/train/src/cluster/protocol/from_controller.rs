@@ -127,18 +127,18 @@ impl<'a> FromController<'a> {
             }
             SNAPSHOT_TAKEN => {
                 let mut parts = parts("snapshot taken");
-                let steps = parts.long(0);
+                let steps = parts.count(0)?;
                 parts.done(Self::SnapshotTaken { steps })
             }
             SNAPSHOT_WAIVED => parts("snapshot waived").done(Self::SnapshotWaived),
             SHOW_SNAPSHOT => {
                 let mut parts = parts("show snapshot");
-                let steps = parts.long(0);
+                let steps = parts.count(0)?;
                 parts.done(Self::ShowSnapshot { steps })
             }
             END_AT => {
                 let mut parts = parts("end at");
-                let step = parts.long(0);
+                let step = parts.count(0)?;
                 parts.done(Self::EndAt { step })
             }
             END_SOON => parts("end soon").done(Self::EndSoon),

@@ -67,8 +67,8 @@ impl Grant {
 
     fn take(parts: &mut Parts<'_>) -> Result<Self, ProtocolError> {
         Ok(Self {
-            clock: parts.long(0),
-            version: parts.long(1),
+            clock: parts.count(0)?,
+            version: parts.count(1)?,
             waited_for: parts.maybe_word(2)?,
             is_late: parts.flag(LATE),
         })
@@ -115,7 +115,7 @@ impl<'a> FromServer<'a> {
         match header.kind.0 {
             WELCOME => {
                 let mut parts = parts("welcome");
-                let (clock, generation) = (parts.long(0), parts.word(1)?);
+                let (clock, generation) = (parts.count(0)?, parts.word(1)?);
                 parts.done(Self::Welcome { clock, generation })
             }
             PARAMETERS => {

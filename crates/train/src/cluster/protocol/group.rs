@@ -101,8 +101,8 @@ impl JoinRequest {
 
     pub(super) fn read(reader: &mut Reader<'_>) -> Result<Self, ProtocolError> {
         Ok(Self {
-            step: reader.long()?,
-            optimizer_steps: reader.long()?,
+            step: reader.count()?,
+            optimizer_steps: reader.count()?,
             tally: reader.tally()?,
             address: address(reader)?,
             identity: reader.text()?.to_owned(),
@@ -131,10 +131,10 @@ impl Roster {
         Ok(Self {
             generation: reader.word()?,
             source: reader.word()?,
-            step: reader.long()?,
-            optimizer_steps: reader.long()?,
+            step: reader.count()?,
+            optimizer_steps: reader.count()?,
             tally: reader.tally()?,
-            taken: reader.long()?,
+            taken: reader.count()?,
             milestones: read_milestones(reader)?,
             stops: match reader.long()? {
                 0 => false,

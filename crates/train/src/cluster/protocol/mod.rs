@@ -57,6 +57,10 @@ pub(crate) enum ProtocolError {
     OutOfPlace { name: &'static str },
 }
 
+/// No training takes so many steps, nor sees so many rows. A larger count would
+/// overflow whoever adds to it.
+pub(super) const MOST_COUNT: u64 = 1 << 62;
+
 /// A frame, taken apart. Everything must be taken: [`Parts::done`] objects to
 /// what is left.
 struct Parts<'a> {
@@ -85,6 +89,15 @@ impl<'a> Parts<'a> {
 
     fn long(&mut self, at: usize) -> u64 {
         self.fields[at].take().expect("a field is taken once")
+    }
+
+    /// A clock, or a number of steps.
+    fn count(&mut self, at: usize) -> Result<u64, ProtocolError> {
+        let value = self.long(at);
+        match value <= MOST_COUNT {
+            true => Ok(value),
+            false => Err(self.malformed("a number is too large")),
+        }
     }
 
     fn word(&mut self, at: usize) -> Result<u32, ProtocolError> {

@@ -110,8 +110,8 @@ impl<'a> SnapshotPart<'a> {
                 };
                 let mut reader = Reader::new("caption", parts.bytes()?);
                 let caption = Caption {
-                    steps: parts.long(0),
-                    optimizer_steps: parts.long(1),
+                    steps: parts.count(0)?,
+                    optimizer_steps: parts.count(1)?,
                     tally: reader.tally()?,
                     due,
                 };
@@ -121,7 +121,7 @@ impl<'a> SnapshotPart<'a> {
             VALUES => {
                 let mut parts = parts("snapshot");
                 let part = Self::Values {
-                    steps: parts.long(0),
+                    steps: parts.count(0)?,
                     buffer: parts
                         .maybe_word(1)?
                         .map_or(Buffer::Parameters, Buffer::Moment),

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use paceline_nets::Tally;
 use paceline_wire::{Header, Kind, Payload};
+use proptest::array::{uniform2, uniform3, uniform11};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::strategy::Union;
@@ -50,6 +51,11 @@ impl Values {
     }
 }
 
+/// What a clock or a number of rows may be.
+fn count() -> impl Strategy<Value = u64> {
+    prop_oneof![0..1000_u64, 0..=MOST_COUNT]
+}
+
 /// Without NaN, which equals nothing.
 fn float() -> impl Strategy<Value = f32> {
     any::<f32>().prop_filter("a number", |value| !value.is_nan())
@@ -80,11 +86,11 @@ fn payloads() -> impl Strategy<Value = Values> {
 }
 
 fn tally() -> impl Strategy<Value = Tally> {
-    (-1e9..1e9, any::<(u64, u64)>()).prop_map(|(loss, (hits, rows))| Tally { loss, hits, rows })
+    (-1e9..1e9, count(), count()).prop_map(|(loss, hits, rows)| Tally { loss, hits, rows })
 }
 
 fn totals() -> impl Strategy<Value = WorkerTotals> {
-    (any::<[u64; 11]>(), any::<u32>(), vec(any::<u64>(), 0..5)).prop_map(
+    (uniform11(count()), any::<u32>(), vec(any::<u64>(), 0..5)).prop_map(
         |(numbers, restarts, waited_for)| {
             let time = |place: usize| Duration::from_nanos(numbers[place]);
             WorkerTotals {
@@ -112,7 +118,7 @@ fn caption() -> impl Strategy<Value = Caption> {
         checkpoint,
         end,
     });
-    (any::<[u64; 2]>(), tally(), due).prop_map(|([steps, optimizer_steps], tally, due)| Caption {
+    (uniform2(count()), tally(), due).prop_map(|([steps, optimizer_steps], tally, due)| Caption {
         steps,
         optimizer_steps,
         tally,
@@ -139,7 +145,7 @@ fn address() -> impl Strategy<Value = paceline_wire::Address> {
 }
 
 fn roster() -> impl Strategy<Value = Roster> {
-    let numbers = any::<(u32, u32, [u64; 3], bool)>();
+    let numbers = (any::<u32>(), any::<u32>(), uniform3(count()), any::<bool>());
     (numbers, tally(), milestones(), vec(address(), 0..4)).prop_map(
         |((generation, source, [step, optimizer_steps, taken], stops), tally, due, addresses)| {
             Roster {
@@ -158,7 +164,7 @@ fn roster() -> impl Strategy<Value = Roster> {
 }
 
 fn request() -> impl Strategy<Value = JoinRequest> {
-    (any::<[u64; 2]>(), tally(), address(), text()).prop_map(
+    (uniform2(count()), tally(), address(), text()).prop_map(
         |([step, optimizer_steps], tally, address, identity)| JoinRequest {
             step,
             optimizer_steps,
@@ -187,7 +193,7 @@ struct Material {
 }
 
 fn material() -> impl Strategy<Value = Material> {
-    let plain = any::<([u64; 2], [u32; 2], [bool; 2])>();
+    let plain = (uniform2(count()), any::<[u32; 2]>(), any::<[bool; 2]>());
     let values = (text(), numbers(), vec(float(), 0..20));
     let state = (tally(), vec(totals(), 1..4), caption(), milestones());
     (plain, values, state, roster(), request()).prop_map(

@@ -269,7 +269,7 @@ fn progress<'a>(mut parts: Parts<'a>) -> Result<ToController<'a>, ProtocolError>
         .collect::<Result<_, _>>()?;
     reader.done()?;
     let message = ToController::Progress {
-        steps: parts.long(0),
+        steps: parts.count(0)?,
         tally,
         totals: Cow::Owned(totals),
         is_last: parts.flag(LAST),

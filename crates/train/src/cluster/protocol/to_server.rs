@@ -85,13 +85,13 @@ impl<'a> ToServer<'a> {
             }
             READ => {
                 let mut parts = parts("read");
-                let clock = parts.long(0);
+                let clock = parts.count(0)?;
                 parts.done(Self::Read { clock })
             }
             PUSH => {
                 let mut parts = parts("push");
                 let (is_last, then_read) = (parts.flag(LAST), parts.flag(THEN_READ));
-                let (clock, values) = (parts.long(0), parts.payload());
+                let (clock, values) = (parts.count(0)?, parts.payload());
                 if let Payload::Bytes(_) = values {
                     return Err(parts.malformed("it carries bytes where numbers are due"));
                 }

@@ -37,17 +37,17 @@ pub(super) fn write(writer: &mut Writer<'_>, totals: &WorkerTotals) {
 pub(super) fn read(reader: &mut Reader<'_>) -> Result<WorkerTotals, ProtocolError> {
     let time = |reader: &mut Reader<'_>| reader.long().map(Duration::from_nanos);
     let mut totals = WorkerTotals {
-        iterations: reader.long()?,
-        rows: reader.long()?,
+        iterations: reader.count()?,
+        rows: reader.count()?,
         computing: time(reader)?,
         waiting: time(reader)?,
         sending: time(reader)?,
         receiving: time(reader)?,
-        bytes_sent: reader.long()?,
-        bytes_received: reader.long()?,
-        staleness_sum: reader.long()?,
-        staleness_most: reader.long()?,
-        dropped: reader.long()?,
+        bytes_sent: reader.count()?,
+        bytes_received: reader.count()?,
+        staleness_sum: reader.count()?,
+        staleness_most: reader.count()?,
+        dropped: reader.count()?,
         restarts: reader.word()?,
         waited_for: Vec::new(),
     };

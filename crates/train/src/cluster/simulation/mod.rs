@@ -59,6 +59,8 @@ pub(super) struct Story {
     pub(super) workers: u32,
     pub(super) servers: u32,
     pub(super) faults: Vec<(Time, Fault)>,
+    /// One frame of so many is not what was sent, or comes twice.
+    pub(super) garbled: Option<u64>,
 }
 
 const STEPS: u64 = 12;
@@ -79,11 +81,21 @@ impl Story {
             workers,
             servers,
             faults: Vec::new(),
+            garbled: None,
         };
         for _ in 0..chance.below(5) {
             let at = chance.below(700 * MILLIS);
             story.faults.push((at, story.fault(&mut chance)));
         }
+        story
+    }
+
+    /// A story in which members say what they should not, and nothing else goes
+    /// wrong more often than usual.
+    fn garbled(seed: u64) -> Self {
+        let mut chance = Chance::of(!seed);
+        let mut story = Self::of(seed);
+        story.garbled = Some(chance.pick(&[5, 30, 200]));
         story
     }
 
@@ -119,6 +131,7 @@ impl Story {
     fn undisturbed(&self) -> Self {
         Self {
             faults: Vec::new(),
+            garbled: None,
             ..self.clone()
         }
     }
@@ -317,6 +330,51 @@ mod tests {
     #[test]
     fn a_thousand_seeds_end_as_they_should() {
         check_all(0..1000);
+    }
+
+    /// Frames behind the handshake that nobody should send: whoever hears them
+    /// refuses them, the training goes on or ends, and nobody panics.
+    fn garble_all(seeds: std::ops::Range<u64>) {
+        let material = Material::new();
+        let (mut ended, mut refused) = (0, 0);
+        let mut panicked = Vec::new();
+        for seed in seeds {
+            let story = Story::garbled(seed);
+            let told = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+                tell(&story, &material).ending.is_ok()
+            }));
+            match told {
+                Ok(true) => ended += 1,
+                Ok(false) => refused += 1,
+                Err(_) => panicked.push(seed),
+            }
+        }
+        assert!(
+            panicked.is_empty(),
+            "somebody panicked at garbled seeds {panicked:?}"
+        );
+        println!("{ended} trainings ended, {refused} were given up");
+        assert!(
+            ended > 0 && refused > 0,
+            "{ended} ended, {refused} given up"
+        );
+    }
+
+    #[test]
+    fn nobody_panics_at_what_a_member_says() {
+        garble_all(0..1000);
+    }
+
+    #[test]
+    #[ignore = "takes minutes: the simulation in full"]
+    fn nobody_panics_at_what_a_member_says_in_a_hundred_thousand_seeds() {
+        let threads = std::thread::available_parallelism().map_or(1, usize::from) as u64;
+        let share = 100_000 / threads;
+        std::thread::scope(|scope| {
+            for thread in 0..threads {
+                scope.spawn(move || garble_all(thread * share..(thread + 1) * share));
+            }
+        });
     }
 
     #[test]

@@ -107,6 +107,7 @@ pub(super) struct World<'a> {
     pub(super) cuts: Vec<(usize, Option<u32>, Time)>,
     pub(super) trace: Vec<String>,
     pub(super) staleness: u64,
+    garbled: Option<u64>,
 }
 
 impl<'a> World<'a> {
@@ -141,6 +142,7 @@ impl<'a> World<'a> {
             cuts: Vec::new(),
             trace: Vec::new(),
             staleness: 0,
+            garbled: story.garbled,
         };
         for (at, fault) in &story.faults {
             world.after(*at, Event::Fault(*fault));
@@ -313,7 +315,14 @@ impl<'a> World<'a> {
                 server.opened(connection, peer, &mut wishes);
             }
             (Program::Server(server), Event::Frame(connection, _, packet)) => {
-                server.took(connection, &packet, now, &mut wishes)?;
+                let taken = server.took(connection, &packet, now, &mut wishes);
+                if self.garbled.is_some() && taken.is_err() {
+                    // As a server does with whoever breaches the protocol.
+                    wishes.push(Wish::Close(connection));
+                    server.closed(connection, now, &mut wishes);
+                } else {
+                    taken?;
+                }
             }
             (Program::Server(server), Event::Closed(connection, _)) => {
                 server.closed(connection, now, &mut wishes);
@@ -323,7 +332,12 @@ impl<'a> World<'a> {
                 self.after(SERVER_TICKS, Event::Tick(pid));
             }
             (Program::Worker(worker), Event::Frame(connection, _, packet)) => {
-                worker.took(connection, &packet, chance, &mut wishes)?;
+                let taken = worker.took(connection, &packet, chance, &mut wishes);
+                if self.garbled.is_some() && taken.is_err() {
+                    worker.closed(connection, &mut wishes);
+                } else {
+                    taken?;
+                }
                 self.staleness = self.staleness.max(worker.staleness);
             }
             (Program::Worker(worker), Event::Closed(connection, _)) => {
@@ -443,7 +457,20 @@ impl<'a> World<'a> {
 
     /// Sends a frame; it arrives after those before it, and not while its way is
     /// cut.
-    fn send(&mut self, connection: ConnectionId, from: usize, packet: Packet) {
+    fn send(&mut self, connection: ConnectionId, from: usize, mut packet: Packet) {
+        if let Some(often) = self.garbled
+            && self.chance.below(often) == 0
+        {
+            // It is said twice, or once and wrong.
+            match self.chance.below(5) {
+                0 => self.pass(connection, from, packet.clone()),
+                _ => packet.garble(&mut self.chance),
+            }
+        }
+        self.pass(connection, from, packet);
+    }
+
+    fn pass(&mut self, connection: ConnectionId, from: usize, packet: Packet) {
         let link = &self.connections[connection];
         if !link.is_open {
             return;

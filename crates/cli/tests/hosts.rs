@@ -239,6 +239,72 @@ fn processes_over_tcp_and_tls_end_with_the_same_bits() {
     assert!(bits(&dir.path().join("tcp")) == calm(dir.path()));
 }
 
+#[test]
+fn whoever_listens_to_the_world_without_tls_is_told() {
+    let dir = tempfile::tempdir().unwrap();
+    // Every address of the host is taken, so the port must be the test's alone.
+    let port = 20_000 + std::process::id() % 10_000;
+    let open = format!("--at=tcp://0.0.0.0:{port}");
+    let here = format!("--at={}", address(7108));
+    let cases = [
+        (vec![&*open, "--out=a"], true),
+        (vec![&*open, "--tls", "--out=b"], false),
+        (vec![&*here, "--out=c"], false),
+    ];
+    for (more, is_told) in cases {
+        let ran = run(
+            dir.path(),
+            words(&[&["--spawn=processes"], &more[..]].concat()),
+        );
+        assert_eq!(ran.code, Some(0), "{}", ran.err);
+        let notice = "notice: without --tls, who can read this network";
+        assert_eq!(ran.out.contains(notice), is_told, "{more:?}: {}", ran.out);
+    }
+}
+
+#[test]
+fn with_and_without_tls_is_said_at_once() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    for (number, (trainer_says, worker_says)) in
+        [("", "--tls"), ("--tls", "")].into_iter().enumerate()
+    {
+        let at = format!("--at={}", address(7109 + number as u16));
+        let out = format!("--out=r{number}");
+        let hosts = [
+            "--spawn=hosts",
+            &at,
+            "--token-file=token",
+            "--wait=60s",
+            &out,
+        ];
+        let given: Vec<&str> = [&hosts[..], &[trainer_says]]
+            .concat()
+            .into_iter()
+            .filter(|word| !word.is_empty())
+            .collect();
+        let command = paceline(dir, words(&given));
+        let mut trainer = Trainer::start(command, 3);
+        let mut server = trainer.member(dir, "server 0");
+        let stranger = trainer.command_for(dir, "worker 0", |line| match trainer_says {
+            "" => format!("{line} {worker_says}"),
+            _ => line.replace("--tls", ""),
+        });
+        // Had it tried until its patience ended, the trainer's would have, too.
+        let mut stranger = Talking::start(stranger);
+        assert_eq!(stranger.end().0, Some(3));
+        let told = stranger.complaints();
+        assert!(
+            told.contains("--tls is for all members or for none"),
+            "{told}"
+        );
+        trainer.talk.until("TLS, which this training does");
+        trainer.talk.signal("INT");
+        trainer.talk.end();
+        server.end();
+    }
+}
+
 /// Stops worker 1 of a training on processes; gives the training.
 fn stopped(dir: &Path, policy: &str) -> (Talking, u32) {
     let policy = format!("--on-worker-loss={policy}");

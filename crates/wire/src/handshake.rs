@@ -28,6 +28,9 @@ use crate::token::{RandomnessError, Token, random_bytes};
 pub const PROTOCOL_VERSION: u16 = 3;
 
 const MAGIC: [u8; 8] = *b"PACELINE";
+/// How a record of TLS begins: its type, and the protocol's major version.
+const RECORD: [u8; 2] = [0x16, 3];
+const ALERT: u8 = 0x15;
 const INTRODUCTION_BYTES: usize = 56;
 const MAC_BYTES: usize = 32;
 const VERDICT_BYTES: usize = 1 + MAC_BYTES;
@@ -80,12 +83,17 @@ impl Introduction {
     /// first bytes and an old member by its version, whatever follows.
     fn read(stream: &Stream, deadline: Deadline) -> Result<Self, HandshakeError> {
         let mut bytes = [0; INTRODUCTION_BYTES];
+        // The shortest record of TLS is shorter than the magic.
         stream
-            .read_exact(&mut bytes[..MAGIC.len()], deadline)
+            .read_exact(&mut bytes[..RECORD.len()], deadline)
             .map_err(|error| match error {
                 ExactError::Ended(0) => HandshakeError::Silent,
                 other => other.into(),
             })?;
+        if is_tls(&bytes) {
+            return Err(HandshakeError::SpeaksTls);
+        }
+        stream.read_exact(&mut bytes[RECORD.len()..MAGIC.len()], deadline)?;
         if bytes[..MAGIC.len()] != MAGIC {
             return Err(HandshakeError::NotPaceline);
         }
@@ -98,6 +106,11 @@ impl Introduction {
         stream.read_exact(&mut bytes[10..], deadline)?;
         Ok(Self(bytes))
     }
+}
+
+/// Whether a peer that should introduce itself begins, or refuses, TLS.
+fn is_tls(bytes: &[u8]) -> bool {
+    [RECORD[0], ALERT].contains(&bytes[0]) && bytes[1] == RECORD[1]
 }
 
 /// Why a handshake failed. Sizes are fixed and one deadline covers all of it.
@@ -127,7 +140,13 @@ pub enum HandshakeError {
     /// The peer closed the connection in the middle.
     #[error("the peer closed the connection during the handshake")]
     Truncated,
-    /// TLS failed: the peer does not speak it, or has another token's key.
+    /// The peer speaks TLS, and this end does not.
+    #[error("the peer speaks TLS and this end does not: --tls is for all members or for none")]
+    SpeaksTls,
+    /// The peer does not speak TLS, and this end does.
+    #[error("this end speaks TLS and the peer does not: --tls is for all members or for none")]
+    SpeaksPlain,
+    /// TLS failed: the peer has another token's key, or spoke it wrongly.
     #[error("TLS failed")]
     Tls(#[source] io::Error),
     /// The connection failed.
@@ -211,6 +230,16 @@ pub(crate) fn listen(
             stream.write_all(&challenge.0, deadline)?;
             return Err(error);
         }
+        Err(error @ HandshakeError::SpeaksTls) => {
+            // Any answer that is no TLS tells the peer. Its greeting is read to
+            // the end: closing with bytes unread would take the answer back.
+            let mut rest = [0; 3];
+            stream.read_exact(&mut rest, deadline)?;
+            let mut greeting = vec![0; u16::from_be_bytes([rest[1], rest[2]]).into()];
+            stream.read_exact(&mut greeting, deadline)?;
+            stream.write_all(&challenge.0, deadline)?;
+            return Err(error);
+        }
         other => other?,
     };
     let peer = hello.member().ok_or(HandshakeError::Nobody)?;
@@ -246,8 +275,20 @@ fn secure(stream: &Stream, deadline: Deadline) -> Result<Option<[u8; 32]>, Hands
         ExactError::TimedOut => HandshakeError::TimedOut,
         ExactError::Ended(_) => HandshakeError::Truncated,
         ExactError::Io(error) if is_cut(&error) => HandshakeError::Truncated,
+        ExactError::Io(error) if is_no_tls(&error) => HandshakeError::SpeaksPlain,
         ExactError::Io(error) => HandshakeError::Tls(error),
     })
+}
+
+/// Whether what came was no record of TLS at all.
+fn is_no_tls(error: &io::Error) -> bool {
+    let cause = error.get_ref().and_then(|cause| cause.downcast_ref());
+    matches!(
+        cause,
+        Some(rustls::Error::InvalidMessage(
+            rustls::InvalidMessage::InvalidContentType
+        ))
+    )
 }
 
 type HmacSha256 = hmac::Hmac<sha2::Sha256>;

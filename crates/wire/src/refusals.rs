@@ -24,6 +24,10 @@ pub enum Cause {
     Truncated,
     /// TLS failed.
     Tls,
+    /// It spoke TLS, and the listener does not.
+    SpeaksTls,
+    /// It did not speak TLS, and the listener does.
+    SpeaksPlain,
     /// It was the oldest of too many in their handshake.
     Crowded,
     /// The listener's owner left too many proven peers unclaimed.
@@ -34,7 +38,7 @@ pub enum Cause {
 
 impl Cause {
     /// Every cause.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 12] = [
         Self::Silent,
         Self::NotPaceline,
         Self::Version,
@@ -42,6 +46,8 @@ impl Cause {
         Self::TooSlow,
         Self::Truncated,
         Self::Tls,
+        Self::SpeaksTls,
+        Self::SpeaksPlain,
         Self::Crowded,
         Self::Unclaimed,
         Self::System,
@@ -58,6 +64,8 @@ impl From<&HandshakeError> for Cause {
             HandshakeError::TimedOut => Self::TooSlow,
             HandshakeError::Truncated => Self::Truncated,
             HandshakeError::Tls(_) => Self::Tls,
+            HandshakeError::SpeaksTls => Self::SpeaksTls,
+            HandshakeError::SpeaksPlain => Self::SpeaksPlain,
             HandshakeError::Io(_) | HandshakeError::Randomness(_) => Self::System,
         }
     }
@@ -73,6 +81,8 @@ impl fmt::Display for Cause {
             Self::TooSlow => "did not finish the handshake in time",
             Self::Truncated => "closed during the handshake",
             Self::Tls => "failed in TLS",
+            Self::SpeaksTls => "speaks TLS, which this training does not",
+            Self::SpeaksPlain => "does not speak TLS, which this training does",
             Self::Crowded => "gave way: too many handshakes at once",
             Self::Unclaimed => "was proven but not claimed",
             Self::System => "failed for want of system resources",

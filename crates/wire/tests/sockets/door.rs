@@ -355,12 +355,26 @@ fn tls_sends_what_was_posted_when_there_is_room() {
 fn tls_and_plain_members_refuse_each_other() {
     let settings = Settings::default();
     let tls = Listener::bind(&Address::loopback(), &with_tls(server()), &settings).unwrap();
-    assert!(connect(tls.address(), &worker(0), &settings, soon()).is_err());
-    await_refusals(&tls.refusals(), Cause::Tls, 1);
+    let refused = connect(tls.address(), &worker(0), &settings, soon());
+    assert!(matches!(
+        refused,
+        Err(ConnectError::Handshake {
+            source: HandshakeError::SpeaksTls,
+            ..
+        })
+    ));
+    await_refusals(&tls.refusals(), Cause::SpeaksPlain, 1);
 
     let plain = listen(&settings);
-    assert!(connect(plain.address(), &with_tls(worker(0)), &settings, soon()).is_err());
-    await_refusals(&plain.refusals(), Cause::NotPaceline, 1);
+    let refused = connect(plain.address(), &with_tls(worker(0)), &settings, soon());
+    assert!(matches!(
+        refused,
+        Err(ConnectError::Handshake {
+            source: HandshakeError::SpeaksPlain,
+            ..
+        })
+    ));
+    await_refusals(&plain.refusals(), Cause::SpeaksTls, 1);
 }
 
 #[test]

@@ -295,8 +295,13 @@ impl Plan {
         self.token_file.is_some()
     }
 
-    pub(super) fn tls(&self) -> bool {
-        self.tls
+    /// What is to be said if others can listen in.
+    pub(super) fn exposure(&self) -> Option<&'static str> {
+        let is_exposed = self.at.iter().any(|at| !at.is_same_host());
+        (is_exposed && !self.tls).then_some(
+            "notice: without --tls, who can read this network can read the parameters, and who \
+             can change its packets can change them\n",
+        )
     }
 
     /// How members talk.

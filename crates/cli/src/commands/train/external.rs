@@ -41,13 +41,7 @@ impl ExternalStart {
             writeln!(text, "  paceline {role} --rank {rank}{typed}")
                 .expect("a string can be written to");
         }
-        let is_exposed = meeting.servers.iter().any(|at| !at.is_same_host());
-        if is_exposed && !plan.tls() {
-            text.push_str(
-                "notice: without --tls, who can read this network can read the parameters, and who \
-                 can change its packets can change them\n",
-            );
-        }
+        text.push_str(plan.exposure().unwrap_or_default());
         Ok(Self { meeting, text })
     }
 }

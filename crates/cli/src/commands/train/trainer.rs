@@ -73,6 +73,7 @@ pub(crate) fn trainer(args: &Args) -> Result<Exit, Failure> {
                     session.run_on_threads(&mut told, &stop)
                 }
                 Spawn::Processes => {
+                    output::data(plan.exposure().unwrap_or_default())?;
                     let mut members = Members::new(&plan)?;
                     let meeting = members.meeting();
                     session.run_on_processes(&meeting, &mut members, &plan.kills, &mut told, &stop)

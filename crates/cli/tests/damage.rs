@@ -6,6 +6,12 @@
 //! failing case is printed and reproduces it. `paceline-records` has the same for
 //! the files of single runs.
 
+#![allow(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a campaign says how it went"
+)]
+
 mod support;
 
 use paceline_answers::results::{StudyResults, StudyState};

@@ -5,6 +5,12 @@
 //! the way that its exit codes describe: no panic, no more memory than is sensible,
 //! and where the value asks for work without end, Ctrl-C ends it.
 
+#![allow(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a campaign says how it went"
+)]
+
 mod support;
 
 use rustix::fs::{CWD, FileType, Mode};

@@ -1,6 +1,8 @@
 //! What goes wrong in a simulated world.
 
 use super::Fault;
+use super::network::Packet;
+use super::processes::ConnectionId;
 use super::world::{Event, Party, Pid, World};
 use crate::cluster::launcher::Ended;
 use paceline_wire::Member;
@@ -51,6 +53,20 @@ impl World<'_> {
                 self.cuts.push((server, worker, self.now + time));
             }
         }
+    }
+
+    /// Sends a frame; in a story with garbled ones, now and then another.
+    pub(super) fn send(&mut self, connection: ConnectionId, from: usize, mut packet: Packet) {
+        if let Some(often) = self.garbled
+            && self.chance.below(often) == 0
+        {
+            // It is said twice, or once and wrong.
+            match self.chance.below(5) {
+                0 => self.pass(connection, from, packet.clone()),
+                _ => packet.garble(&mut self.chance),
+            }
+        }
+        self.pass(connection, from, packet);
     }
 
     /// A process that was stopped goes on with what it has missed.

@@ -84,7 +84,7 @@ pub(super) enum Event {
 pub(super) struct World<'a> {
     session: &'a ClusterSession,
     pub(super) launcher: SimulatedLauncher,
-    chance: Chance,
+    pub(super) chance: Chance,
     base: Instant,
     pub(super) now: Time,
     serial: u64,
@@ -107,7 +107,7 @@ pub(super) struct World<'a> {
     pub(super) cuts: Vec<(usize, Option<u32>, Time)>,
     pub(super) trace: Vec<String>,
     pub(super) staleness: u64,
-    garbled: Option<u64>,
+    pub(super) garbled: Option<u64>,
 }
 
 impl<'a> World<'a> {
@@ -457,20 +457,7 @@ impl<'a> World<'a> {
 
     /// Sends a frame; it arrives after those before it, and not while its way is
     /// cut.
-    fn send(&mut self, connection: ConnectionId, from: usize, mut packet: Packet) {
-        if let Some(often) = self.garbled
-            && self.chance.below(often) == 0
-        {
-            // It is said twice, or once and wrong.
-            match self.chance.below(5) {
-                0 => self.pass(connection, from, packet.clone()),
-                _ => packet.garble(&mut self.chance),
-            }
-        }
-        self.pass(connection, from, packet);
-    }
-
-    fn pass(&mut self, connection: ConnectionId, from: usize, packet: Packet) {
+    pub(super) fn pass(&mut self, connection: ConnectionId, from: usize, packet: Packet) {
         let link = &self.connections[connection];
         if !link.is_open {
             return;

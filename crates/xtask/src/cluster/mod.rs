@@ -5,11 +5,14 @@
 //! limited links; the daemons are the real ones. Memory, cores and files are
 //! this machine's, shared by all nodes, but for `/var/tmp`.
 
+mod http;
 mod ledger;
 mod network;
 mod packages;
 mod process;
+mod ray;
 mod slurm;
+mod spark;
 mod ssh;
 
 use crate::shell;
@@ -22,7 +25,7 @@ use std::path::{Path, PathBuf};
 const USAGE: &str = "\
 usage: cargo xtask cluster KIND COMMAND, as root
 
-  KIND is ssh or slurm
+  KIND is ssh, slurm, spark or ray
 
   up [--nodes 3] [--rate 1gbit]   starts it and prints the [engine] section to paste
   down                            ends and removes all of it; installed packages stay
@@ -40,7 +43,12 @@ pub(crate) struct Wish {
 
 type Up = fn(&mut Ledger, &Path, &Wish) -> Result<String>;
 
-const KINDS: &[(&str, Up)] = &[("ssh", ssh::up), ("slurm", slurm::up)];
+const KINDS: &[(&str, Up)] = &[
+    ("ssh", ssh::up),
+    ("slurm", slurm::up),
+    ("spark", spark::up),
+    ("ray", ray::up),
+];
 
 /// Does what `words` say.
 pub(crate) fn cluster(words: &[String]) -> Result<()> {

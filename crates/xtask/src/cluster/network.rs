@@ -126,7 +126,9 @@ fn node(
         .args(["sh", "-c", script, "holder", &name])
         .args([folder.join("hosts"), own.join("var-tmp")])
         .stdin(Stdio::null())
-        .stdout(Stdio::piped());
+        .stdout(Stdio::piped())
+        // It lives on: whoever reads our output must not wait for it.
+        .stderr(fs::File::create(own.join("holder.log"))?);
     let mut child = holder.spawn().context("cannot start nsenter")?;
     let started = process::started(child.id()).context("the holder of a node ended at once")?;
     ledger.record(Made::Process {

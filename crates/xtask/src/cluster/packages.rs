@@ -2,8 +2,8 @@
 //! afterwards.
 
 use crate::shell;
-use anyhow::{Result, bail};
-use std::path::Path;
+use anyhow::{Context, Result, bail};
+use std::path::{Path, PathBuf};
 
 /// Installs the Debian packages of those programs that are missing.
 pub(crate) fn debian(programs: &[(&str, &str)]) -> Result<()> {
@@ -40,4 +40,27 @@ fn exists(program: &str) -> bool {
     ["/usr/sbin", "/usr/bin", "/sbin", "/bin", "/usr/local/bin"]
         .iter()
         .any(|folder| Path::new(folder).join(program).exists())
+}
+
+/// A Python environment with `packages`, below `target`; made once.
+pub(crate) fn python(name: &str, packages: &[&str]) -> Result<PathBuf> {
+    let folder = shell::workspace_root()?
+        .join("target/cluster-python")
+        .join(name);
+    let done = folder.join("complete");
+    let wanted = packages.join(" ");
+    if std::fs::read_to_string(&done).is_ok_and(|text| text == wanted) {
+        return Ok(folder);
+    }
+    let path = folder.to_string_lossy().into_owned();
+    if shell::run("python3", &["-m", "venv", &path]).is_err() {
+        debian(&[("python3", "python3")])?;
+        shell::run("apt-get", &["install", "--yes", "--quiet", "python3-venv"])?;
+        shell::run("python3", &["-m", "venv", &path])?;
+    }
+    let pip = folder.join("bin/pip").to_string_lossy().into_owned();
+    let words = ["install", "--quiet", "--disable-pip-version-check"];
+    shell::run(&pip, &[&words[..], packages].concat())?;
+    std::fs::write(&done, wanted).with_context(|| format!("cannot write {}", done.display()))?;
+    Ok(folder)
 }

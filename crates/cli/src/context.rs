@@ -111,6 +111,18 @@ pub(crate) fn search_path() -> Option<OsString> {
     variable("PATH")
 }
 
+/// Where Spark's settings lie, as the command's environment says.
+pub(crate) fn spark_settings(set: &[(String, String)]) -> Option<PathBuf> {
+    let get = |name: &str| {
+        let own = set.iter().rev().find(|(own, _)| own == name);
+        own.map(|(_, value)| OsString::from(value))
+            .or_else(|| variable(name))
+    };
+    get("SPARK_CONF_DIR")
+        .map(PathBuf::from)
+        .or_else(|| Some(PathBuf::from(get("SPARK_HOME")?).join("conf")))
+}
+
 /// A run's id, told apart from runs of the same id elsewhere on this host.
 pub(crate) fn unique_on_host(id: &RunId) -> RunId {
     let pid = std::process::id();

@@ -39,6 +39,12 @@ pub fn reports_file(dir: &Path) -> PathBuf {
     dir.join(LIVE).join("reports.jsonl")
 }
 
+/// Where a Spark application of the run leaves its event log.
+#[must_use]
+pub fn event_log_dir(dir: &Path) -> PathBuf {
+    dir.join("spark")
+}
+
 pub(crate) fn events_wal(dir: &Path) -> PathBuf {
     dir.join(LIVE).join("events.wal")
 }

@@ -63,7 +63,7 @@ pub use disk::{WriteRecordError, write_file};
 pub use export::{ExportError, export_csv};
 pub use iterations::IterationLog;
 pub use json::FieldError;
-pub use layout::reports_file;
+pub use layout::{event_log_dir, reports_file};
 pub use list::{ListRunsError, Listed, Summary, list};
 pub use log::{LogFile, LogWriter};
 pub use manifest::{

@@ -33,6 +33,7 @@ pub mod pick;
 pub mod predict;
 pub mod promises;
 pub mod size;
+pub mod spark;
 pub mod text;
 pub mod trace;
 pub mod tune;

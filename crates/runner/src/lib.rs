@@ -15,6 +15,7 @@ mod interrupt;
 mod leftovers;
 mod reporting;
 pub mod reports;
+mod spark;
 mod standstill;
 pub mod study;
 mod supervise;

@@ -98,6 +98,11 @@ impl Reporting {
         events
     }
 
+    /// What others found out about the run.
+    pub(crate) fn told(&mut self, reports: Vec<Report>, at: Micros) -> Vec<Event> {
+        self.events(reports, None, at)
+    }
+
     /// The last value of each metric; the mean over workers where several
     /// report it.
     pub(crate) fn results(&self) -> IndexMap<String, f64> {

@@ -467,6 +467,9 @@ impl Recording<'_> {
             .reporting
             .finish(clock.now(), |worker, line| observer.line(worker, line));
         self.events(&events)?;
+        let found = crate::spark::reports(self.writer.dir());
+        let events = self.reporting.told(found, clock.now());
+        self.events(&events)?;
         let began = self
             .exits
             .iter()

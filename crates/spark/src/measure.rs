@@ -95,3 +95,17 @@ impl Measure {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_guide_lists_every_measure() {
+        let page = include_str!("../../../docs/guide/clusters.md");
+        for measure in Measure::ALL {
+            let row = format!("| `{}` | {} |", measure.name(), measure.describe());
+            assert!(page.contains(&row), "{row}");
+        }
+    }
+}

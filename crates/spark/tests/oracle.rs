@@ -14,9 +14,11 @@ fn oracle(name: &str) -> PathBuf {
 }
 
 fn fixture(name: &str) -> (Application, Value) {
-    let application = read(&oracle(&format!("{name}.jsonl"))).unwrap();
-    let all: Value =
-        serde_json::from_str(&fs::read_to_string(oracle("expected.json")).unwrap()).unwrap();
+    let application = read(&oracle(&format!("{name}.jsonl"))).expect("a fixture is whole");
+    let all: Value = serde_json::from_str(
+        &fs::read_to_string(oracle("expected.json")).expect("a fixture is whole"),
+    )
+    .expect("a fixture is whole");
     (application, all[name].clone())
 }
 
@@ -55,14 +57,14 @@ fn check(name: &str) {
     for (key, value) in numbers {
         assert_eq!(Some(value), expected[key].as_u64(), "{key} of {name}");
     }
-    let idle = expected["idle_share"].as_f64().unwrap();
+    let idle = expected["idle_share"].as_f64().expect("a fixture is whole");
     // Both divide the same whole numbers.
     assert!((application.idle_share() - idle).abs() < 1e-12, "{name}");
     check_totals(&application.totals, &expected["totals"], name);
 
     let mut stages: Vec<_> = application.stages.iter().collect();
     stages.sort_by_key(|stage| (stage.id, stage.attempt));
-    let wanted = expected["stages"].as_array().unwrap();
+    let wanted = expected["stages"].as_array().expect("a fixture is whole");
     assert_eq!(stages.len(), wanted.len());
     for (stage, wanted) in stages.iter().zip(wanted) {
         let whose = format!("stage {}.{} of {name}", stage.id, stage.attempt);
@@ -73,7 +75,9 @@ fn check(name: &str) {
         assert_eq!(longest, wanted["longest_ms"].as_u64(), "{whose}");
         check_totals(&stage.totals, wanted, &whose);
     }
-    let wanted = expected["executors"].as_array().unwrap();
+    let wanted = expected["executors"]
+        .as_array()
+        .expect("a fixture is whole");
     assert_eq!(application.executors.len(), wanted.len());
     for (executor, wanted) in application.executors.iter().zip(wanted) {
         let whose = format!("executor {} of {name}", executor.id);
@@ -84,7 +88,7 @@ fn check(name: &str) {
         check_totals(&executor.totals, wanted, &whose);
     }
 
-    let held = Held::of(&application).unwrap();
+    let held = Held::of(&application).expect("a fixture is whole");
     let replayed = |slots: u32| expected["replayed_ms"][slots.to_string()].as_u64();
     assert_eq!(
         Some(held.simulated_ms),
@@ -101,7 +105,12 @@ fn check(name: &str) {
         let saving = held.savings.iter().find(|saving| saving.cause == cause);
         held.simulated_ms - saving.map_or(0, |saving| saving.saved_ms)
     };
-    let wanted = |key: &str| expected[key].as_u64().unwrap().min(held.simulated_ms);
+    let wanted = |key: &str| {
+        expected[key]
+            .as_u64()
+            .expect("a fixture is whole")
+            .min(held.simulated_ms)
+    };
     assert_eq!(saved(Cause::Skew), wanted("replayed_even_ms"), "{name}");
     assert_eq!(
         saved(Cause::Driver),
@@ -230,7 +239,7 @@ fn a_rolled_log_is_read_in_the_order_of_its_numbers() {
         let file = rolled.join(format!("events_{index}_local-1"));
         fs::write(file, part.join("\n") + "\n").unwrap();
     }
-    assert_eq!(find(folder.path()).unwrap(), [rolled.clone()]);
+    assert_eq!(find(folder.path()).unwrap(), std::slice::from_ref(&rolled));
     let whole = fixture("skew").0;
     assert_eq!(read(&rolled).unwrap(), whole);
     // What was compacted stands for the files before it.

@@ -25,6 +25,8 @@ pub enum FactorOwner {
     Runner,
     /// A cluster engine.
     Cluster,
+    /// `spark-submit`, in a job of that kind.
+    Spark,
 }
 
 /// What the levels of a built-in factor must be.
@@ -125,15 +127,21 @@ impl BuiltInFactor {
         ),
         factor(
             "executors",
-            FactorOwner::Cluster,
+            FactorOwner::Spark,
             LevelRule::WholeFromOne,
             "executors of one run",
         ),
         factor(
             "executor_cores",
-            FactorOwner::Cluster,
+            FactorOwner::Spark,
             LevelRule::WholeFromOne,
             "cores of each executor",
+        ),
+        factor(
+            "executor_memory",
+            FactorOwner::Spark,
+            LevelRule::Any,
+            "memory of each executor in Spark's words, as in `2g`",
         ),
     ];
 
@@ -150,6 +158,7 @@ impl BuiltInFactor {
             FactorOwner::Trainer => job == JobKind::Train,
             FactorOwner::Runner => true,
             FactorOwner::Cluster => on_cluster,
+            FactorOwner::Spark => job == JobKind::SparkSubmit,
         }
     }
 }

@@ -120,12 +120,36 @@ impl Study {
             }
             Job::Train(train) => {
                 for (name, level) in &train.options {
-                    // Options may be any keys, factors and constants are names.
-                    if is_name(name) {
-                        table.raw(name, level_text(level));
-                    } else {
-                        table.raw(&quoted(name), level_text(level));
+                    table.raw(&key_text(name), level_text(level));
+                }
+            }
+            Job::SparkSubmit(job) => {
+                table.text("application", &job.application.to_string());
+                let one = [
+                    ("submit", &job.submit),
+                    ("master", &job.master),
+                    ("class", &job.class),
+                    ("cwd", &job.cwd),
+                ];
+                for (key, template) in one {
+                    if let Some(template) = template {
+                        table.text(key, &template.to_string());
                     }
+                }
+                for (key, templates) in [("args", &job.args), ("extra", &job.extra)] {
+                    if !templates.is_empty() {
+                        table.texts(key, templates.iter().map(ToString::to_string));
+                    }
+                }
+                table.raw("reads_env", job.reads_env);
+                for (name, level) in &job.settings {
+                    table.raw(&key_text(name), level_text(level));
+                }
+                if !job.env.is_empty() {
+                    let pairs = job.env.iter().map(|(name, template)| {
+                        format!("{name} = {}", quoted(&template.to_string()))
+                    });
+                    table.raw("env", inline(pairs));
                 }
             }
         }
@@ -138,7 +162,7 @@ impl Study {
         }
         let mut table = Table::new("fixed");
         for (name, level) in &self.fixed {
-            table.raw(name, level_text(level));
+            table.raw(&key_text(name), level_text(level));
         }
         table.0
     }
@@ -146,7 +170,7 @@ impl Study {
     fn factors_text(&self) -> String {
         let mut table = Table::new("factors");
         for factor in &self.factors {
-            table.raw(&factor.name, factor_text(factor));
+            table.raw(&key_text(&factor.name), factor_text(factor));
         }
         table.0
     }
@@ -214,7 +238,9 @@ impl Study {
                 let pairs = control.iter();
                 table.raw(
                     "control",
-                    inline(pairs.map(|(name, level)| format!("{name} = {}", level_text(level)))),
+                    inline(pairs.map(|(name, level)| {
+                        format!("{} = {}", key_text(name), level_text(level))
+                    })),
                 );
             }
             Kind::PlackettBurman { runs } => {
@@ -336,6 +362,14 @@ fn level_text(level: &Level) -> String {
         Level::Number(x) => format!("{x:?}"),
         Level::Switch(b) => b.to_string(),
         Level::Word(word) => quoted(word),
+    }
+}
+
+/// A key of TOML: options may be any keys, and settings of Spark have dots.
+fn key_text(name: &str) -> String {
+    match is_name(name) {
+        true => name.to_owned(),
+        false => quoted(name),
     }
 }
 

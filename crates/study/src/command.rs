@@ -28,6 +28,8 @@ pub struct RunFacts {
     /// Constants of `[fixed]`, or options of a training, that this run has
     /// otherwise.
     pub constants: Vec<(String, Level)>,
+    /// The directory in which a Spark application leaves its event log; absolute.
+    pub event_log_dir: String,
 }
 
 /// What the built-in trainer does with a run's checkpoint directory.
@@ -170,6 +172,14 @@ impl Study {
                     .map(|(name, level)| (name.as_str(), level.to_string()))
                     .chain(assigned.iter().cloned());
                 (trainer(options, facts)?, Vec::new(), None)
+            }
+            Job::SparkSubmit(job) => {
+                let env = job
+                    .env
+                    .iter()
+                    .map(|(name, template)| (name.clone(), fill(template)));
+                let argv = job.argv(&assigned, &fill, facts);
+                (argv, env.collect(), job.cwd.as_ref().map(fill))
             }
         };
         let facts_not_assigned = RunFacts::NAMES

@@ -6,6 +6,7 @@ use crate::expression::is_reserved;
 use crate::keys::FACTOR;
 use crate::problem::{Place, Problem};
 use crate::section::{Section, level, wrong};
+use crate::spark_submit::{is_spark_key, unquoted};
 use crate::template::is_name;
 use crate::words::words;
 use paceline_design::Scale;
@@ -218,7 +219,11 @@ pub(crate) fn same(a: &Level, b: &Level) -> bool {
 /// Reports a name that expressions, placeholders or the environment cannot hold.
 pub(crate) fn check_name(entry: &Entry, what: &str, problems: &mut Vec<Problem>) {
     let name = &entry.key;
-    if !is_name(name) {
+    if name == "spark" && matches!(entry.node.value, Value::Table(_)) {
+        problems.push(unquoted(entry));
+    } else if is_spark_key(name) {
+        // A setting of Spark keeps its name; whether the job knows it is checked later.
+    } else if !is_name(name) {
         let fixed: String = name
             .chars()
             .map(|c| if c.is_ascii_alphanumeric() { c } else { '_' })

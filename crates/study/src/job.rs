@@ -4,6 +4,7 @@ use crate::document::{Entry, Node, Value};
 use crate::keys::{COMMAND_JOB, TRAIN_JOB};
 use crate::problem::{Place, Problem};
 use crate::section::{Section, level, table, wrong};
+use crate::spark_submit::{self, SparkJob};
 use crate::template::{Template, TemplateErrorKind};
 use crate::words::words;
 use paceline_model::Level;
@@ -14,6 +15,7 @@ words! {
     pub enum JobKind {
         Command = "command", "A command of the user's.";
         Train = "train", "The built-in trainer.";
+        SparkSubmit = "spark-submit", "A Spark application of the user's.";
     }
 }
 
@@ -24,6 +26,8 @@ pub enum Job {
     Command(CommandJob),
     /// The built-in trainer.
     Train(TrainJob),
+    /// A Spark application of the user's.
+    SparkSubmit(SparkJob),
 }
 
 /// A command of the user's.
@@ -75,6 +79,8 @@ pub(crate) struct ReadJob {
     pub(crate) reads_env: bool,
     /// Where the trainer's options stand, in their order.
     pub(crate) option_places: Vec<Place>,
+    /// Spark's master, if the user names one.
+    pub(crate) master: Option<(Place, Option<Template>)>,
 }
 
 impl Job {
@@ -84,6 +90,7 @@ impl Job {
         match self {
             Self::Command(_) => JobKind::Command,
             Self::Train(_) => JobKind::Train,
+            Self::SparkSubmit(_) => JobKind::SparkSubmit,
         }
     }
 }
@@ -98,6 +105,7 @@ pub(crate) fn read(entry: Option<&Entry>, problems: &mut Vec<Problem>) -> ReadJo
         timeout: None,
         reads_env: false,
         option_places: Vec::new(),
+        master: None,
     };
     let Some(entry) = entry else {
         problems.push(
@@ -122,6 +130,9 @@ pub(crate) fn read(entry: Option<&Entry>, problems: &mut Vec<Problem>) -> ReadJo
     match job.kind {
         Some(JobKind::Command) => read_command(&entry.node, &entry.place, &mut job, problems),
         Some(JobKind::Train) => read_train(entries, &mut job, problems),
+        Some(JobKind::SparkSubmit) => {
+            spark_submit::read(entries, &entry.place, &mut job, problems);
+        }
         None => {}
     }
     job
@@ -181,7 +192,10 @@ fn read_command(node: &Node, place: &Place, job: &mut ReadJob, problems: &mut Ve
     }
 }
 
-fn read_timeout(section: &Section<'_>, problems: &mut Vec<Problem>) -> Option<(Duration, Place)> {
+pub(crate) fn read_timeout(
+    section: &Section<'_>,
+    problems: &mut Vec<Problem>,
+) -> Option<(Duration, Place)> {
     let timeout = section.duration("timeout", problems)?;
     Some((timeout, section.entry("timeout")?.place.clone()))
 }
@@ -232,7 +246,7 @@ fn read_program(entry: &Entry, job: &mut ReadJob, problems: &mut Vec<Problem>) -
     }
 }
 
-fn read_env(
+pub(crate) fn read_env(
     entry: &Entry,
     job: &mut ReadJob,
     problems: &mut Vec<Problem>,
@@ -277,7 +291,7 @@ fn read_env(
     env
 }
 
-fn read_template(
+pub(crate) fn read_template(
     text: &str,
     place: &Place,
     for_shell: bool,

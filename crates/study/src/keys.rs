@@ -137,7 +137,7 @@ pub(crate) const TOP: SectionKeys = SectionKeys {
 const JOB_KIND: Key = key(
     "kind",
     Shape::OneOf(JobKind::WORDS),
-    "`command` runs a command of yours (the default); `train` the built-in trainer.",
+    "`command` runs a command of yours (the default); `train` the built-in trainer; `spark-submit` a Spark application of yours.",
 );
 const JOB_TIMEOUT: Key = key(
     "timeout",
@@ -169,6 +169,67 @@ pub(crate) const COMMAND_JOB: SectionKeys = SectionKeys {
             "reads_env",
             Shape::Switch,
             "True if the program reads its factors from the environment (`PACELINE_BATCH_SIZE`), so that a factor needs no placeholder.",
+        ),
+        JOB_TIMEOUT,
+    ],
+};
+
+pub(crate) const SPARK_JOB: SectionKeys = SectionKeys {
+    title: "[job]",
+    doc: "A Spark application of yours. Every key that begins with `spark.`, in quotes, is a setting of Spark.",
+    keys: &[
+        JOB_KIND,
+        key(
+            "application",
+            Shape::Text,
+            "The `.py` or `.jar`. `{name}` stands for the level of a factor or constant here and in all texts below.",
+        ),
+        key("args", Shape::TextList, "The application's own arguments."),
+        key(
+            "master",
+            Shape::Text,
+            "Where it runs: `spark://HOST:7077`, `yarn`, `k8s://…`, `local[2]`; what Spark's own settings say by default.",
+        ),
+        key("class", Shape::Text, "The main class of a jar."),
+        key(
+            "executors",
+            whole(1, 100_000),
+            "How many executors it asks for: `spark.executor.instances`, and on a standalone master `spark.cores.max`. Most useful as a factor.",
+        ),
+        key(
+            "executor_cores",
+            whole(1, 65_536),
+            "The cores of each executor; 1 by default where `executors` is given.",
+        ),
+        key(
+            "executor_memory",
+            Shape::Text,
+            "The memory of each executor in Spark's words, as in `2g`.",
+        ),
+        key(
+            "extra",
+            Shape::TextList,
+            "More arguments of spark-submit, as in `[\"--jars\", \"a.jar\"]`.",
+        ),
+        key(
+            "submit",
+            Shape::Text,
+            "The program that submits; `spark-submit` by default.",
+        ),
+        key(
+            "cwd",
+            Shape::Text,
+            "The directory it starts in, relative to the study file; by default that file's own.",
+        ),
+        key(
+            "env",
+            Shape::TextTable,
+            "Environment variables; values may hold placeholders.",
+        ),
+        key(
+            "reads_env",
+            Shape::Switch,
+            "True if the application reads its factors from the environment (`PACELINE_BATCH_SIZE`), so that a factor needs no placeholder.",
         ),
         JOB_TIMEOUT,
     ],

@@ -3,8 +3,8 @@
 use crate::builtin::{BuiltInFactor, FactorOwner};
 use crate::expression::Function;
 use crate::keys::{
-    COMMAND_JOB, DESIGN, ENGINE, FACTOR, Key, POLICY, RESPONSE, SECTIONS, SectionKeys, Shape, TOP,
-    TRAIN_JOB,
+    COMMAND_JOB, DESIGN, ENGINE, FACTOR, Key, POLICY, RESPONSE, SECTIONS, SPARK_JOB, SectionKeys,
+    Shape, TOP, TRAIN_JOB,
 };
 use crate::words::Word as _;
 use paceline_model::RunValue;
@@ -30,6 +30,10 @@ pub fn reference() -> String {
                 add(&format!(
                     "With `kind = \"train\"`; every other key is an option of the trainer:\n\n{}",
                     rows(&TRAIN_JOB)
+                ));
+                add(&format!(
+                    "With `kind = \"spark-submit\"`; every other key begins with `spark.`, in quotes, and is a setting of Spark:\n\n{}",
+                    rows(&SPARK_JOB)
                 ));
             }
             "factors" => {
@@ -144,6 +148,7 @@ fn built_in_factors() -> String {
             FactorOwner::Trainer => "the trainer",
             FactorOwner::Runner => "every job",
             FactorOwner::Cluster => "cluster engines",
+            FactorOwner::Spark => "`spark-submit`",
         };
         format!("| `{}` | {owner} | {} |\n", factor.name, factor.describe)
     });

@@ -2,8 +2,8 @@
 
 use crate::job::JobKind;
 use crate::keys::{
-    COMMAND_JOB, DESIGN, ENGINE, FACTOR, Key, POLICY, RESPONSE, SECTIONS, SectionKeys, Shape, TOP,
-    TRAIN_JOB,
+    COMMAND_JOB, DESIGN, ENGINE, FACTOR, Key, POLICY, RESPONSE, SECTIONS, SPARK_JOB, SectionKeys,
+    Shape, TOP, TRAIN_JOB,
 };
 use paceline_model::quantity;
 use serde_json::{Map, Value, json};
@@ -21,7 +21,9 @@ pub fn schema() -> String {
     }
     for (name, doc) in SECTIONS {
         let mut section = match *name {
-            "job" => json!({ "oneOf": [job(JobKind::Command), job(JobKind::Train)] }),
+            "job" => json!({ "oneOf": [
+                job(JobKind::Command), job(JobKind::Train), job(JobKind::SparkSubmit)
+            ] }),
             "fixed" => named(scalar()),
             "factors" => named(json!({ "oneOf": [levels(), object(&FACTOR)] })),
             "design" => object(&DESIGN),
@@ -52,6 +54,7 @@ fn job(kind: JobKind) -> Value {
     let keys = match kind {
         JobKind::Command => &COMMAND_JOB,
         JobKind::Train => &TRAIN_JOB,
+        JobKind::SparkSubmit => &SPARK_JOB,
     };
     let mut schema = object(keys);
     schema["properties"]["kind"]["enum"] = json!([kind.word()]);
@@ -60,6 +63,10 @@ fn job(kind: JobKind) -> Value {
         JobKind::Train => {
             schema["required"] = json!(["kind"]);
             schema["additionalProperties"] = scalar();
+        }
+        JobKind::SparkSubmit => {
+            schema["required"] = json!(["kind", "application"]);
+            schema["patternProperties"] = json!({ "^spark\\.": scalar() });
         }
     }
     schema
@@ -83,7 +90,7 @@ fn object(keys: &SectionKeys) -> Value {
 fn named(value: Value) -> Value {
     json!({
         "type": "object",
-        "propertyNames": { "pattern": "^[A-Za-z][A-Za-z0-9_]{0,63}$" },
+        "propertyNames": { "pattern": "^([A-Za-z][A-Za-z0-9_]{0,63}|spark\\.[A-Za-z0-9_.-]+)$" },
         "additionalProperties": value,
     })
 }

@@ -14,7 +14,7 @@ use crate::problem::{Place, Problem};
 use crate::request::RequestError;
 use crate::response::{ReadResponse, Response, ResponseSource, evaluation_order};
 use crate::section::{Section, level, table, unknown_key};
-use crate::usage::{check_placeholders, check_uses, variable};
+use crate::usage::{check_placeholders, check_spark, check_uses, variable};
 use crate::words::Word as _;
 use paceline_model::spelling::{nearest, suggestion};
 use paceline_model::{Level, RunValue};
@@ -146,6 +146,7 @@ impl Study {
         let (engine, engine_place) = file.engine(&mut problems);
         capabilities.check(&job, engine, &engine_place, &names, &mut problems);
         check_placeholders(&job, &names, &mut problems);
+        check_spark(&job, &names, &mut problems);
         check_uses(&job, engine, &names, &mut problems, &mut notices);
         if !problems.is_empty() {
             return Err(problems);

@@ -3,15 +3,18 @@
 use crate::builtin::BuiltInFactor;
 use crate::command::RunFacts;
 use crate::engine::EngineKind;
-use crate::job::{Job, JobKind, ReadJob};
+use crate::job::{JobKind, ReadJob};
 use crate::names::Names;
-use crate::problem::Problem;
+use crate::problem::{Place, Problem};
+use crate::spark_submit::{is_setting, is_spark_key};
 use paceline_model::Level;
 use paceline_model::spelling::nearest;
 
 /// The environment variable that carries the level of `name`.
 pub(crate) fn variable(name: &str) -> String {
-    format!("PACELINE_{}", name.to_ascii_uppercase())
+    // Settings of Spark have dots and dashes, which no shell would take.
+    let name = name.to_ascii_uppercase().replace(['.', '-'], "_");
+    format!("PACELINE_{name}")
 }
 
 /// Reports placeholders without a factor, and levels a shell would misread.
@@ -76,9 +79,13 @@ pub(crate) fn check_uses(
     notices: &mut Vec<Problem>,
 ) {
     // A broken command may hold the placeholder that seems to be missing.
-    let (Some(Job::Command(_)), Some(engine), false) = (&job.job, engine, job.reads_env) else {
+    let (Some(read), Some(engine), false) = (&job.job, engine, job.reads_env) else {
         return;
     };
+    let kind = read.kind();
+    if kind == JobKind::Train {
+        return;
+    }
     let on_cluster = engine != EngineKind::Local;
     let is_used = |name: &str| {
         let variable = variable(name);
@@ -90,11 +97,14 @@ pub(crate) fn check_uses(
                     .any(|text| mentions(text, &variable))
         })
     };
+    let acts = |name: &str| {
+        (kind == JobKind::SparkSubmit && is_spark_key(name))
+            || BuiltInFactor::from_name(name)
+                .is_some_and(|built_in| built_in.acts_on(kind, on_cluster))
+    };
     for (place, factor) in &names.factors {
         let name = &factor.name;
-        let acts = BuiltInFactor::from_name(name)
-            .is_some_and(|built_in| built_in.acts_on(JobKind::Command, on_cluster));
-        if !acts && !is_used(name) {
+        if !acts(name) && !is_used(name) {
             problems.push(
                 Problem::new(place, format!("factor `{name}` has no use in the command")).hint(
                     format!(
@@ -106,9 +116,7 @@ pub(crate) fn check_uses(
         }
     }
     for (place, name, _) in &names.fixed {
-        let acts = BuiltInFactor::from_name(name)
-            .is_some_and(|built_in| built_in.acts_on(JobKind::Command, on_cluster));
-        if !acts && !is_used(name) {
+        if !acts(name) && !is_used(name) {
             notices.push(Problem::new(
                 place,
                 format!("constant `{name}` has no use in the command; it is only recorded"),
@@ -123,4 +131,72 @@ fn mentions(text: &str, word: &str) -> bool {
     text.match_indices(word).any(|(at, _)| {
         !text[..at].ends_with(part_of_name) && !text[at + word.len()..].starts_with(part_of_name)
     })
+}
+
+/// Reports settings of Spark that the job or its master cannot realise: a factor
+/// that does nothing would look like one without an effect.
+pub(crate) fn check_spark(job: &ReadJob, names: &Names<'_>, problems: &mut Vec<Problem>) {
+    let varied = names
+        .factors
+        .iter()
+        .map(|(place, factor)| (place, factor.name.as_str()));
+    let fixed = names
+        .fixed
+        .iter()
+        .map(|(place, name, _)| (place, name.as_str()));
+    let settings: Vec<(&Place, &str)> = varied
+        .chain(fixed)
+        .filter(|(_, name)| is_setting(name))
+        .collect();
+    match job.kind {
+        Some(JobKind::Train) => {
+            for (place, name) in settings {
+                problems.push(
+                    Problem::new(place, format!("the trainer has no `{name}`: it is Spark's"))
+                        .hint(
+                            "a training has `workers`, `servers` and `threads`; an application of \
+                         Spark is a job of kind \"spark-submit\"",
+                        ),
+                );
+            }
+        }
+        Some(JobKind::Command) => {
+            for (place, name) in settings.into_iter().filter(|(_, name)| is_spark_key(name)) {
+                problems.push(
+                    Problem::new(place, format!("`{name}` has no meaning for a command"))
+                        .hint("an application of Spark is a job of kind \"spark-submit\""),
+                );
+            }
+        }
+        Some(JobKind::SparkSubmit) => check_master(job, &settings, problems),
+        None => {}
+    }
+}
+
+/// Executors of a local master are threads of the driver.
+fn check_master(job: &ReadJob, settings: &[(&Place, &str)], problems: &mut Vec<Problem>) {
+    let Some((_, Some(master))) = &job.master else {
+        return;
+    };
+    let is_local = master
+        .literals()
+        .next()
+        .is_some_and(|text| text.starts_with("local"));
+    if !is_local {
+        return;
+    }
+    for (place, name) in settings {
+        if !is_spark_key(name) {
+            problems.push(
+                Problem::new(
+                    place,
+                    format!("`{name}` does nothing on a local master: tasks run inside the driver"),
+                )
+                .hint(
+                    "vary the threads with master = \"local[{cores}]\" and a factor `cores`, or \
+                     the memory with \"spark.driver.memory\"",
+                ),
+            );
+        }
+    }
 }

@@ -24,6 +24,7 @@ fn facts() -> RunFacts {
         constants: Vec::new(),
         checkpoint_dir: "/tmp/checkpoint".to_owned(),
         checkpoint: CheckpointUse::None,
+        event_log_dir: "/tmp/spark".to_owned(),
         seed: 7,
         run_id: "t1-r0".into(),
         run_dir: "/tmp/s/runs/t1-r0".into(),

@@ -52,6 +52,7 @@ pub(super) fn study(case: u64, _: &Path) {
         program: "paceline".to_owned(),
         checkpoint_dir: "/tmp/run/checkpoint".to_owned(),
         checkpoint: paceline_study::CheckpointUse::None,
+        event_log_dir: "/tmp/run/spark".to_owned(),
     };
     for run in plan.runs.iter().take(3) {
         // A template may refuse a level; it may not panic.

@@ -18,7 +18,7 @@ use paceline_probe::cgroup::CpuSet;
 use paceline_records::study::{Noise, RunResult};
 use paceline_records::{CreateRunError, End, Manifest, Run, RunWriter, reports_file};
 use paceline_study::{
-    CheckpointUse, CommandLine, ResponseCollector, ResponseSource, RunFacts, Share, Study,
+    CheckpointUse, CommandLine, Job, ResponseCollector, ResponseSource, RunFacts, Share, Study,
 };
 use std::path::{Path, PathBuf};
 
@@ -103,6 +103,12 @@ impl Attempt<'_> {
                 path: path.clone(),
                 source,
             })?;
+        }
+        if matches!(self.study.job(), Job::SparkSubmit(_)) {
+            // Spark refuses to start if the folder for its log is not there.
+            let path = paceline_records::event_log_dir(&self.dir);
+            std::fs::create_dir_all(&path)
+                .map_err(|source| AttemptError::WorkDir { path, source })?;
         }
         let checkpoint = self.dir.join(CHECKPOINT_DIR);
         copy_checkpoint(self.from.as_deref(), &checkpoint)?;
@@ -194,6 +200,9 @@ impl Attempt<'_> {
             checkpoint_dir: self.dir.join(CHECKPOINT_DIR).to_string_lossy().into_owned(),
             checkpoint: self.checkpoint,
             constants: self.constants.to_vec(),
+            event_log_dir: paceline_records::event_log_dir(&self.dir)
+                .to_string_lossy()
+                .into_owned(),
         };
         self.study
             .command_for(self.levels, &facts)

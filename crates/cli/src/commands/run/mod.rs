@@ -1,6 +1,7 @@
 //! `paceline run`: profiles one command.
 
 mod front;
+mod spark;
 mod status;
 
 use crate::args::Format;
@@ -20,6 +21,7 @@ use paceline_probe::{Interval, Roots};
 use paceline_records::{CreateRunError, Run, RunWriter, WallTime, reports_file};
 use paceline_runner::reports::MetricPattern;
 use paceline_runner::{ExecuteError, Execution, Interrupt, Observer, Opening, execute};
+use spark::EventLog;
 use status::Status;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -124,7 +126,7 @@ pub(crate) fn run(args: Args) -> Result<Exit, Failure> {
 /// command's output.
 pub(crate) fn profile(
     args: &RecordArgs,
-    profiled: Profiled,
+    mut profiled: Profiled,
     status: impl FnOnce(Screen, u32) -> Box<dyn Observer>,
 ) -> Result<Finished, Failure> {
     let interval = Interval::new(args.interval).map_err(Failure::user)?;
@@ -145,14 +147,19 @@ pub(crate) fn profile(
         .out
         .clone()
         .unwrap_or_else(|| Path::new(RUNS).join(id.as_str()));
+    // The command may go elsewhere; where its record is must not change by that.
+    let place = dir;
+    let dir = std::path::absolute(&place).map_err(Failure::world)?;
+    let event_log = spark::listen(
+        &mut profiled.command,
+        &dir,
+        context::spark_settings(&args.env).as_deref(),
+    );
     let words: Vec<String> = profiled
         .command
         .iter()
         .map(|word| word.to_string_lossy().into_owned())
         .collect();
-    // The command may go elsewhere; where its record is must not change by that.
-    let place = dir;
-    let dir = std::path::absolute(&place).map_err(Failure::world)?;
     let opening = Opening {
         id: id.clone(),
         name: args.name.clone(),
@@ -168,6 +175,7 @@ pub(crate) fn profile(
     };
     let writer = RunWriter::create(&place, host.start(&opening, &clock)).map_err(cannot_create)?;
     let env = host.variables(&opening);
+    tell_of_event_log(args, &event_log, &dir)?;
 
     let interrupt = Interrupt::new();
     signals::pass_on(&interrupt)?;
@@ -228,6 +236,27 @@ pub(crate) fn profile(
         outcome: executed.manifest.end.map(|end| end.outcome),
         unwritten,
     })
+}
+
+/// Makes the folder for Spark's event log, and says what was done to the command.
+fn tell_of_event_log(args: &RecordArgs, event_log: &EventLog, dir: &Path) -> Result<(), Failure> {
+    let words = match event_log {
+        EventLog::NotSpark => return Ok(()),
+        EventLog::Users(place) => format!(
+            "Spark's event log goes where {place} says and not into the record: what held the \
+             application back cannot be told"
+        ),
+        EventLog::Recorded(added) => {
+            // Spark refuses to start without it.
+            let folder = paceline_records::event_log_dir(dir);
+            std::fs::create_dir_all(&folder).map_err(Failure::world)?;
+            format!("added for Spark's event log: {}", added.join(" "))
+        }
+    };
+    if !args.quiet {
+        output::tell(&words);
+    }
+    Ok(())
 }
 
 /// Prints the verdict.

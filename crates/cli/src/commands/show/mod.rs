@@ -12,11 +12,13 @@ use clap::ValueEnum;
 use iterations::Rows;
 use paceline_diagnose::{Diagnosis, Node, diagnose};
 use paceline_model::{Event, NodeName, Sample};
-use paceline_records::Run;
+use paceline_records::{Run, event_log_dir};
 use paceline_report::members::{self, members};
 use paceline_report::notices::{self, notices};
+use paceline_report::spark::{self, Told};
 use paceline_report::verdict::{self, verdict};
 use paceline_report::workers::{self, workers};
+use paceline_spark::{Application, Held};
 use std::path::PathBuf;
 
 #[derive(Debug, clap::Args)]
@@ -81,6 +83,14 @@ pub(crate) fn render(run: &Run, format: Format, page: &Page) -> Result<String, F
     let nodes = diagnoses(run, &samples, &events);
     let (crew, processes) = (workers(&events), members(&samples));
     let told = notices(&events);
+    let applications = applications(run);
+    let applications: Vec<Told<'_>> = applications
+        .iter()
+        .map(|(application, held)| Told {
+            application,
+            held: held.as_ref(),
+        })
+        .collect();
     let run = verdict::Run {
         dir: run.dir(),
         state: run.state(),
@@ -101,6 +111,10 @@ pub(crate) fn render(run: &Run, format: Format, page: &Page) -> Result<String, F
                     text.push_str(&more);
                 }
             }
+            for told in &applications {
+                text.push('\n');
+                text.push_str(&spark::text(told, page.width, page.style));
+            }
             text
         }
         Format::Json => {
@@ -110,6 +124,11 @@ pub(crate) fn render(run: &Run, format: Format, page: &Page) -> Result<String, F
                     ("workers", crew.is_empty(), workers::json(&crew)),
                     ("members", processes.is_empty(), members::json(&processes)),
                     ("events", told.is_empty(), notices::json(&told)),
+                    (
+                        "spark",
+                        applications.is_empty(),
+                        applications.iter().map(spark::json).collect(),
+                    ),
                 ];
                 for (key, is_empty, value) in parts {
                     if !is_empty {
@@ -120,6 +139,23 @@ pub(crate) fn render(run: &Run, format: Format, page: &Page) -> Result<String, F
             output::json(&whole)
         }
     })
+}
+
+/// So many Spark applications of one run are told.
+const MOST_APPLICATIONS: usize = 8;
+
+/// The Spark applications whose event logs are in the record. What cannot be read
+/// was told when the record was closed.
+fn applications(run: &Run) -> Vec<(Application, Option<Held>)> {
+    let logs = paceline_spark::find(&event_log_dir(run.dir())).unwrap_or_default();
+    logs.iter()
+        .take(MOST_APPLICATIONS)
+        .filter_map(|log| paceline_spark::read(log).ok())
+        .map(|application| {
+            let held = Held::of(&application);
+            (application, held)
+        })
+        .collect()
 }
 
 fn diagnoses(

@@ -43,6 +43,7 @@ pub(in crate::commands) fn check(
         }
         let facts = RunFacts {
             checkpoint_dir: String::new(),
+            event_log_dir: String::new(),
             checkpoint: CheckpointUse::None,
             constants: constants.to_vec(),
             seed: 0,

@@ -102,7 +102,7 @@ mod tests {
 
     #[test]
     fn the_guide_lists_every_measure() {
-        let page = include_str!("../../../docs/guide/clusters.md");
+        let page = include_str!("../../../docs/guide/spark.md");
         for measure in Measure::ALL {
             let row = format!("| `{}` | {} |", measure.name(), measure.describe());
             assert!(page.contains(&row), "{row}");

@@ -22,6 +22,7 @@ fn argv(study: &Study, levels: &[Level]) -> Vec<String> {
     let facts = RunFacts {
         checkpoint_dir: "/c".to_owned(),
         checkpoint: CheckpointUse::None,
+        constants: Vec::new(),
         event_log_dir: "/r/spark".to_owned(),
         seed: 7,
         run_id: "t1-r0".into(),
@@ -86,6 +87,7 @@ fn a_setting_has_an_environment_variable_that_shells_can_name() {
     let facts = RunFacts {
         checkpoint_dir: String::new(),
         checkpoint: CheckpointUse::None,
+        constants: Vec::new(),
         event_log_dir: String::new(),
         seed: 7,
         run_id: "r".into(),

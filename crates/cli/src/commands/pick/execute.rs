@@ -136,6 +136,7 @@ fn settings(dir: &StudyDir, study: &Study, plan: &Plan) -> Result<Settings, Fail
             checkpoint_dir: String::new(),
             checkpoint: CheckpointUse::None,
             constants: Vec::new(),
+            event_log_dir: String::new(),
         };
         let line = study.command_for(plan.levels(run), &facts).ok()?;
         let base = base(&start.cwd, line.cwd.as_deref());

@@ -151,14 +151,15 @@ fn ssh_advice(lost: &str) -> &'static str {
 
 fn slurm(args: &EngineArgs) -> Vec<Offer> {
     let mut offers = Vec::new();
-    for (name, words) in [
-        ("sbatch", ["sbatch", "--version"]),
-        ("srun", ["srun", "--version"]),
-        ("scancel", ["scancel", "--version"]),
+    // Whether it is there; a client without its configuration tells no version.
+    for (name, question) in [
+        ("sbatch", "command -v sbatch"),
+        ("srun", "command -v srun"),
+        ("scancel", "command -v scancel"),
     ] {
         offers.push(client(
             name,
-            &words,
+            &["sh", "-c", question],
             "install Slurm's clients (Debian: slurm-client)",
         ));
     }

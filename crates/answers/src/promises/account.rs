@@ -212,9 +212,9 @@ fn percent(share: f64) -> String {
 /// Promises that were stated about equally.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Bin {
-    /// The stated probabilities: from, and below; the last includes one.
+    /// Where the stated probabilities begin.
     pub from: f64,
-    /// See [`Bin::from`].
+    /// Where they end.
     pub to: f64,
     /// How often they were kept.
     pub account: Account,

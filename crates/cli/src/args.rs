@@ -1,8 +1,9 @@
 //! What the user typed.
 
 use crate::commands::{
-    analyze, completions, design, doctor, evaluate, export, ls, man, pick, predict, predict_batch,
-    promises, queue, quickstart, report, run, show, size, study, train, tune, version,
+    agent, analyze, completions, design, doctor, evaluate, export, ls, man, pick, predict,
+    predict_batch, promises, queue, quickstart, report, run, show, size, study, train, tune,
+    version,
 };
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -44,6 +45,9 @@ enum Command {
     /// Wait beside a run to end its processes if Paceline is killed; what `run` starts.
     #[command(hide = true)]
     Warden(warden::Args),
+    /// Start and sample what a controller says, on this node; what cluster engines start.
+    #[command(hide = true)]
+    Agent(agent::Args),
     /// Say how good a trained model is, class by class.
     Eval(evaluate::Args),
     /// Write what a trained model says of each row.
@@ -102,6 +106,7 @@ impl Args {
             Command::Worker(args) => train::worker(&args),
             Command::Server(args) => train::server(&args),
             Command::Warden(args) => warden::warden(&args),
+            Command::Agent(args) => agent::agent(&args),
             Command::Eval(args) => evaluate::evaluate(&args),
             Command::PredictBatch(args) => predict_batch::predict_batch(&args),
             Command::Analyze(args) => analyze::analyze(&args),

@@ -39,6 +39,20 @@ pub(crate) fn choose(cpus: &Cpus) -> Result<CpuSet, Failure> {
     }
 }
 
+/// So many CPUs of a node that is not this machine: the node chooses which.
+pub(crate) fn count(cpus: &Cpus) -> Result<CpuSet, Failure> {
+    let last = match cpus {
+        Cpus::Count(count) => count.saturating_sub(1),
+        Cpus::Exactly(_) => {
+            return Err(Failure::user(anyhow::anyhow!(
+                "on other nodes cpus can be counted, not chosen"
+            ))
+            .hint("--cpus 2 takes two of each node"));
+        }
+    };
+    CpuSet::parse(&format!("0-{last}")).map_err(Failure::user)
+}
+
 /// Where Paceline's own program is, for the parts of it that run as processes.
 pub(crate) fn program() -> Result<PathBuf, Failure> {
     std::env::current_exe()

@@ -56,6 +56,15 @@ impl Failure {
         }
     }
 
+    /// The user did not want to wait.
+    pub(crate) fn interrupted(error: impl Into<anyhow::Error>) -> Self {
+        Self {
+            exit: Exit::Interrupted,
+            error: error.into(),
+            hint: None,
+        }
+    }
+
     /// Whether the user asked for something that cannot be.
     pub(crate) fn is_the_users(&self) -> bool {
         self.exit == Exit::User

@@ -4,6 +4,7 @@
 mod args;
 mod commands;
 mod context;
+mod engines;
 mod exit;
 mod failure;
 mod instructions;

@@ -1,6 +1,7 @@
 //! The study file that a command names, read and checked.
 
 use crate::commands::train;
+use crate::engines;
 use crate::failure::Failure;
 use crate::output;
 use paceline_answers::study_file;
@@ -11,10 +12,18 @@ use std::path::Path;
 /// `overrides` such as `batch_size=64,128` change. Notices go to stderr; every
 /// problem is in the failure at once, each with its line.
 pub(crate) fn load(path: &Path, overrides: &[String]) -> Result<Study, Failure> {
-    let study = study_file::load(path, overrides, &Capabilities::local(train::options()))?;
+    let study = study_file::load(path, overrides, &capabilities())?;
     let name = study_file::file_of(path).display().to_string();
     tell_notices(&name, &study);
     Ok(study)
+}
+
+/// What this build of Paceline can do.
+fn capabilities() -> Capabilities {
+    Capabilities {
+        engines: engines::AVAILABLE,
+        ..Capabilities::local(train::options())
+    }
 }
 
 /// Says what a study's file leaves open.

@@ -186,8 +186,11 @@ fn follow(
                         assert!(exited.insert(*worker), "{worker:?} exits twice");
                     }
                     Message::Ended(_) => panic!("the script's end is told by itself"),
-                    Message::Output { .. } | Message::Sample { .. } | Message::Suspended { .. } => {
-                    }
+                    Message::Output { .. }
+                    | Message::Sample { .. }
+                    | Message::Suspended { .. }
+                    | Message::Reports { .. }
+                    | Message::Noticed { .. } => {}
                 }
                 tell(message);
             }

@@ -5,6 +5,6 @@
 //! only this crate may make; none of it belongs to a run.
 
 pub use crate::local::{
-    answer_of, end_process, find_program, output_of, stop_own_job, take_share_of_cpus, usable_cpus,
-    use_batch_scheduling,
+    answer_of, end_process, find_program, free_ports, output_of, stop_own_job, take_share_of_cpus,
+    usable_cpus, use_batch_scheduling,
 };

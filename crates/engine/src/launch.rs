@@ -1,6 +1,7 @@
 //! What to start, and under which limits.
 
-use paceline_model::{RunId, WorkerId};
+use crate::rank::Rank;
+use paceline_model::{NodeName, RunId, WorkerId};
 use paceline_probe::Interval;
 use paceline_probe::cgroup::CpuSet;
 use std::ffi::OsString;
@@ -15,6 +16,9 @@ pub struct Launch {
     pub run: RunId,
     /// The commands, started together; at least one.
     pub commands: Vec<Command>,
+    /// The nodes of the run's [`Allocation`](crate::Allocation), in its order;
+    /// none for this machine.
+    pub nodes: Vec<NodeName>,
     /// Where the commands read from.
     pub stdin: Stdin,
     /// The memory that all commands together may use, in bytes. Needs a memory
@@ -31,6 +35,9 @@ pub struct Launch {
 pub struct Command {
     /// Who it is in the record.
     pub worker: WorkerId,
+    /// Who it is among commands that work together, and on which node it is
+    /// started; a command without works alone, on the first.
+    pub rank: Option<Rank>,
     /// The program and its arguments; at least the program.
     pub argv: Vec<OsString>,
     /// Variables set on top of the environment of `paceline` itself.

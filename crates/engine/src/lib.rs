@@ -9,6 +9,7 @@
 //! An engine deliberately knows nothing of records, studies or metrics: it
 //! moves bytes and samples, and never interprets them.
 
+mod allocation;
 mod clock;
 #[cfg(feature = "fake")]
 pub mod fake;
@@ -16,17 +17,47 @@ pub mod host;
 mod launch;
 mod local;
 mod message;
+mod rank;
 
+pub use allocation::{AllocatedNode, Allocation, ClockOffset};
 pub use clock::RunClock;
 pub use launch::{Command, Launch, Leftovers, Stdin, Tee};
 pub use local::{LocalEngine, StartError, warden};
-pub use message::{Ending, Message, Usage};
+pub use message::{Ending, Message, NodeEvent, Usage};
+pub use rank::{Endpoint, Rank};
 
 use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
 
 /// Starts the processes of a run somewhere.
 pub trait Engine {
+    /// The engine's word, as a study and a record have it.
+    fn kind(&self) -> &'static str {
+        "local"
+    }
+
+    /// Sets nodes aside for one run, waits for them if it must, and returns early
+    /// with [`StartError::Cancelled`] once `is_cancelled` says so.
+    ///
+    /// # Errors
+    /// If there are not as many, or they cannot be reached.
+    fn allocate(
+        &self,
+        nodes: u32,
+        is_cancelled: &dyn Fn() -> bool,
+    ) -> Result<Allocation, StartError> {
+        let _ = is_cancelled;
+        match nodes {
+            0 | 1 => Ok(Allocation::here()),
+            asked => Err(StartError::TooFewNodes { asked, found: 1 }),
+        }
+    }
+
+    /// Gives the nodes of a run back that has ended, or was never started.
+    fn release(&self, allocation: &Allocation) {
+        let _ = allocation;
+    }
+
     /// Starts `launch` and reports what happens to it into `messages` until a
     /// [`Message::Ended`], which is always the last one.
     ///

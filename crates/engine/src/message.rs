@@ -53,8 +53,60 @@ pub enum Message {
         /// What the kernel accounts to it and to the children it waited for.
         usage: Usage,
     },
+    /// Commands on another node reported something in the file that
+    /// `$PACELINE_EVENTS` names there.
+    Reports {
+        /// On which node.
+        node: NodeName,
+        /// When it was read.
+        at: Micros,
+        /// What was appended to the file, cut anywhere.
+        bytes: Vec<u8>,
+    },
+    /// Something happened to a node, or to the line to it.
+    Noticed {
+        /// Which node.
+        node: NodeName,
+        /// When.
+        at: Micros,
+        /// What.
+        what: NodeEvent,
+    },
     /// All commands have exited and all output is delivered; nothing follows.
     Ended(Ending),
+}
+
+/// What can happen to a node while a run goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NodeEvent {
+    /// The line to it is cut; what it measures meanwhile is kept there.
+    LineCut,
+    /// The line is there again, and nothing was lost.
+    LineBack,
+    /// It is given up, and what ran on it with it.
+    Lost,
+}
+
+impl NodeEvent {
+    /// The name in a record.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::LineCut => "line_cut",
+            Self::LineBack => "line_back",
+            Self::Lost => "node_lost",
+        }
+    }
+
+    /// What happened, in words.
+    #[must_use]
+    pub const fn describe(self) -> &'static str {
+        match self {
+            Self::LineCut => "the line is cut; its samples and output are kept there",
+            Self::LineBack => "the line is there again; samples and output are complete",
+            Self::Lost => "the node is lost, and what ran on it",
+        }
+    }
 }
 
 /// What is known once all commands have exited.

@@ -23,6 +23,7 @@ struct Told {
 fn shell(worker: u32, script: &str) -> Command {
     Command {
         worker: WorkerId(worker),
+        rank: None,
         argv: ["/bin/sh", "-c", script].map(Into::into).to_vec(),
         env: Vec::new(),
         cwd: None,
@@ -36,6 +37,7 @@ fn launch(test: &str, commands: Vec<Command>) -> Launch {
     Launch {
         run: RunId::new(&format!("engine-{test}-{}", std::process::id())).expect("a valid id"),
         commands,
+        nodes: Vec::new(),
         stdin: Stdin::Null,
         memory_max: None,
         interval: Interval::new(Duration::from_millis(100)).expect("not too short"),
@@ -79,7 +81,10 @@ fn collect(messages: &Receiver<Message>) -> Told {
                 told.user_s += usage.cpu_user_s;
             }
             Message::Ended(ending) => told.leftovers = ending.leftovers,
-            Message::Started { .. } | Message::Suspended { .. } => {}
+            Message::Started { .. }
+            | Message::Suspended { .. }
+            | Message::Reports { .. }
+            | Message::Noticed { .. } => {}
         }
     }
     told

@@ -173,6 +173,7 @@ impl Lifecycle {
 const PROCESS: &str = "process ";
 const EXIT_CODE: &str = "exit code ";
 const SIGNAL: &str = "signal ";
+const LOST: &str = "lost with its node";
 
 /// How a process exited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -181,6 +182,8 @@ pub enum ExitStatus {
     Exited(i32),
     /// By this signal.
     Signalled(i32),
+    /// Nobody knows: its node was lost.
+    Lost,
 }
 
 impl ExitStatus {
@@ -190,7 +193,7 @@ impl ExitStatus {
         match (code, signal) {
             (Some(code), _) => code.ok().map(Self::Exited),
             (_, Some(signal)) => signal.ok().map(Self::Signalled),
-            (None, None) => None,
+            (None, None) => (text == LOST).then_some(Self::Lost),
         }
     }
 }
@@ -200,6 +203,7 @@ impl fmt::Display for ExitStatus {
         match self {
             Self::Exited(code) => write!(f, "{EXIT_CODE}{code}"),
             Self::Signalled(signal) => write!(f, "{SIGNAL}{signal}"),
+            Self::Lost => f.write_str(LOST),
         }
     }
 }
@@ -217,6 +221,7 @@ mod tests {
             Lifecycle::Exited(ExitStatus::Exited(0)),
             Lifecycle::Exited(ExitStatus::Exited(-1)),
             Lifecycle::Exited(ExitStatus::Signalled(9)),
+            Lifecycle::Exited(ExitStatus::Lost),
         ] {
             let event = Event::of_process(Micros(1), WorkerId(2), what);
             assert_eq!(event.lifecycle(), Some(what));

@@ -9,6 +9,8 @@ pub enum Outcome {
     Exited(i32),
     /// The command was ended by this signal, sent by somebody else.
     Signalled(i32),
+    /// A node was lost, and what ran on it with it.
+    Lost,
     /// The time limit passed and Paceline ended the command.
     TimedOut,
     /// The command could not be started.
@@ -36,9 +38,11 @@ impl Outcome {
     pub fn verdict(&self) -> Verdict {
         match self {
             Self::Exited(0) => Verdict::Done,
-            Self::Exited(_) | Self::Signalled(_) | Self::TimedOut | Self::NotStarted => {
-                Verdict::Failed
-            }
+            Self::Exited(_)
+            | Self::Signalled(_)
+            | Self::Lost
+            | Self::TimedOut
+            | Self::NotStarted => Verdict::Failed,
             Self::Cancelled | Self::Interrupted => Verdict::Unfinished,
         }
     }
@@ -50,6 +54,7 @@ impl fmt::Display for Outcome {
             Self::Exited(0) => f.write_str("done"),
             Self::Exited(code) => write!(f, "failed with exit code {code}"),
             Self::Signalled(signal) => write!(f, "ended by signal {signal}"),
+            Self::Lost => f.write_str("lost a node"),
             Self::TimedOut => f.write_str("timed out"),
             Self::NotStarted => f.write_str("not started"),
             Self::Cancelled => f.write_str("cancelled"),

@@ -76,5 +76,6 @@ fn start(i: i64) -> Start {
         .into_iter()
         .collect(),
         log_limit: LogLimit::default(),
+        cluster: None,
     }
 }

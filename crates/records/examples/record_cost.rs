@@ -117,5 +117,6 @@ fn start() -> Start {
         limits: Limits::default(),
         factors: Default::default(),
         log_limit: LogLimit::default(),
+        cluster: None,
     }
 }

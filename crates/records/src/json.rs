@@ -5,7 +5,8 @@
 
 use crate::WallTime;
 use crate::manifest::{
-    End, GitState, Limits, LogLimit, LogSummary, Manifest, Notice, Overhead, Start,
+    Cluster, ClusterNode, End, GitState, Limits, LogLimit, LogSummary, Manifest, Notice, Overhead,
+    Start,
 };
 use indexmap::IndexMap;
 use paceline_files::sealed;
@@ -35,6 +36,26 @@ pub(crate) struct StartJson {
     limits: LimitsJson,
     factors: IndexMap<String, LevelJson>,
     log_limit: LogLimitJson,
+    /// Only of runs on a cluster.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    cluster: Option<ClusterJson>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct ClusterJson {
+    engine: String,
+    job: Option<String>,
+    queue_s: f64,
+    nodes: Vec<ClusterNodeJson>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct ClusterNodeJson {
+    node: String,
+    address: String,
+    clock_offset_s: f64,
+    clock_uncertainty_s: f64,
+    workers: Vec<u32>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -111,6 +132,7 @@ struct LogLimitJson {
 pub(crate) enum OutcomeJson {
     Exited { exit_code: i32 },
     Signalled { signal: i32 },
+    Lost,
     TimedOut,
     NotStarted,
     Cancelled,
@@ -222,6 +244,7 @@ impl StartJson {
                 head_bytes: start.log_limit.head_bytes,
                 tail_bytes: start.log_limit.tail_bytes,
             },
+            cluster: start.cluster.as_ref().map(ClusterJson::new),
         }
     }
 
@@ -260,6 +283,7 @@ impl StartJson {
                 head_bytes: self.log_limit.head_bytes,
                 tail_bytes: self.log_limit.tail_bytes,
             },
+            cluster: self.cluster.map(ClusterJson::check).transpose()?,
         };
         Ok(Manifest {
             written_by: self.written_by,
@@ -331,6 +355,45 @@ impl ManifestJson {
     }
 }
 
+impl ClusterJson {
+    fn new(cluster: &Cluster) -> Self {
+        let nodes = cluster.nodes.iter().map(|node| ClusterNodeJson {
+            node: node.node.as_str().to_owned(),
+            address: node.address.clone(),
+            clock_offset_s: node.clock_offset_us as f64 / 1e6,
+            clock_uncertainty_s: node.clock_uncertainty.as_secs(),
+            workers: node.workers.iter().map(|worker| worker.0).collect(),
+        });
+        Self {
+            engine: cluster.engine.clone(),
+            job: cluster.job.clone(),
+            queue_s: cluster.queued.as_secs(),
+            nodes: nodes.collect(),
+        }
+    }
+
+    fn check(self) -> Result<Cluster, FieldError> {
+        let nodes = self.nodes.into_iter().map(|node| {
+            Ok(ClusterNode {
+                node: node_name(&node.node).ok_or_else(|| {
+                    FieldError::new("cluster", format!("`{}` cannot name a node", node.node))
+                })?,
+                address: node.address,
+                // `as` saturates and turns NaN into zero.
+                clock_offset_us: (node.clock_offset_s * 1e6).round() as i64,
+                clock_uncertainty: micros(node.clock_uncertainty_s),
+                workers: node.workers.into_iter().map(WorkerId).collect(),
+            })
+        });
+        Ok(Cluster {
+            engine: self.engine,
+            job: self.job,
+            queued: micros(self.queue_s),
+            nodes: nodes.collect::<Result<_, _>>()?,
+        })
+    }
+}
+
 impl MachineJson {
     fn new(machine: &Machine) -> Self {
         Self {
@@ -364,6 +427,7 @@ impl OutcomeJson {
         match *outcome {
             Outcome::Exited(exit_code) => Self::Exited { exit_code },
             Outcome::Signalled(signal) => Self::Signalled { signal },
+            Outcome::Lost => Self::Lost,
             Outcome::TimedOut => Self::TimedOut,
             Outcome::NotStarted => Self::NotStarted,
             Outcome::Cancelled => Self::Cancelled,
@@ -375,6 +439,7 @@ impl OutcomeJson {
         match self {
             Self::Exited { exit_code } => Outcome::Exited(exit_code),
             Self::Signalled { signal } => Outcome::Signalled(signal),
+            Self::Lost => Outcome::Lost,
             Self::TimedOut => Outcome::TimedOut,
             Self::NotStarted => Outcome::NotStarted,
             Self::Cancelled => Outcome::Cancelled,

@@ -51,6 +51,7 @@ mod log;
 mod manifest;
 pub mod redact;
 mod run;
+mod sample_bytes;
 pub mod study;
 mod sums;
 mod sync;
@@ -67,10 +68,12 @@ pub use layout::{event_log_dir, reports_file};
 pub use list::{ListRunsError, Listed, Summary, list};
 pub use log::{LogFile, LogWriter};
 pub use manifest::{
-    End, GitState, Limits, LogLimit, LogSummary, Manifest, Notice, Overhead, Start,
+    Cluster, ClusterNode, End, GitState, Limits, LogLimit, LogSummary, Manifest, Notice, Overhead,
+    Start,
 };
 pub use paceline_model::{Machine, Stream};
 pub use run::{OpenRunError, ReadTableError, Run, Samples, SealRunError, State};
+pub use sample_bytes::SampleBytes;
 pub use wal::{UnknownName, WalError};
 pub use wall_time::{ParseWallTimeError, WallTime};
 pub use writer::{CreateRunError, RunWriter};

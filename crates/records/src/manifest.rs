@@ -2,7 +2,9 @@
 
 use crate::WallTime;
 use indexmap::IndexMap;
-use paceline_model::{Level, Machine, Micros, Outcome, RunId, RunNotice, Stream, WorkerId};
+use paceline_model::{
+    Level, Machine, Micros, NodeName, Outcome, RunId, RunNotice, Stream, WorkerId,
+};
 use std::path::PathBuf;
 
 /// Everything a record says about its run, apart from samples, events and logs.
@@ -48,6 +50,37 @@ pub struct Start {
     pub factors: IndexMap<String, Level>,
     /// How much of each log is kept.
     pub log_limit: LogLimit,
+    /// Where a cluster has placed the run; nothing for a run of this machine.
+    pub cluster: Option<Cluster>,
+}
+
+/// Where a cluster has placed a run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Cluster {
+    /// The engine, as a study names it.
+    pub engine: String,
+    /// The cluster's own name for what it gave, such as Slurm's job id.
+    pub job: Option<String>,
+    /// How long the run waited in the cluster's queue; no part of its duration.
+    pub queued: Micros,
+    /// The nodes, that of rank 0 first.
+    pub nodes: Vec<ClusterNode>,
+}
+
+/// One node of a run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ClusterNode {
+    /// Its name in the record.
+    pub node: NodeName,
+    /// Where the other nodes reach it.
+    pub address: String,
+    /// By how much its clock was ahead of the controller's, in microseconds. Its
+    /// times in the record are the controller's.
+    pub clock_offset_us: i64,
+    /// How wrong that can be.
+    pub clock_uncertainty: Micros,
+    /// The workers on it.
+    pub workers: Vec<WorkerId>,
 }
 
 /// The state of a git repository.

@@ -6,7 +6,8 @@
 //! - [`chart`] draws charts that are legible without colour and carry their
 //!   description for those who cannot see them.
 //! - [`verdict`] sums up one run; [`workers`], [`members`], [`iterations`] and
-//!   [`notices`] say more of a training by several workers.
+//!   [`notices`] say more of a training by several workers, [`nodes`] of a run on
+//!   several nodes.
 //! - [`page`] builds a self-contained document that never touches the network.
 //! - [`analyze`] shows an analysis of variance in all three ways.
 //! - [`trace`] makes a run's samples and events small enough for a page.
@@ -26,6 +27,7 @@ pub mod dossier;
 pub mod html;
 pub mod iterations;
 pub mod members;
+pub mod nodes;
 pub mod notices;
 pub mod number;
 pub mod page;

@@ -7,7 +7,7 @@ use paceline_model::{Level, RunId};
 use paceline_probe::Interval;
 use paceline_probe::cgroup::CpuSet;
 use paceline_records::{
-    GitState, Limits, LogLimit, Machine, Start, WallTime, redact, reports_file,
+    Cluster, GitState, Limits, LogLimit, Machine, Start, WallTime, redact, reports_file,
 };
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -76,6 +76,10 @@ pub struct Opening<'a> {
     pub interval: Interval,
     /// The levels of a study's factors.
     pub factors: IndexMap<String, Level>,
+    /// The machines of a cluster that take part; none for this one.
+    pub machines: Vec<Machine>,
+    /// Where a cluster has placed the run.
+    pub cluster: Option<Cluster>,
 }
 
 impl Host {
@@ -98,7 +102,10 @@ impl Host {
             env,
             keep_env: self.recorded.keep.clone(),
             git: self.git.clone(),
-            machines: vec![self.machine.clone()],
+            machines: match opening.machines.as_slice() {
+                [] => vec![self.machine.clone()],
+                machines => machines.to_vec(),
+            },
             started: WallTime::from(clock.started_at()),
             sample_interval: opening.interval.length().into(),
             limits: Limits {
@@ -108,6 +115,7 @@ impl Host {
             },
             factors: opening.factors.clone(),
             log_limit: LogLimit::default(),
+            cluster: opening.cluster.clone(),
         }
     }
 
@@ -181,6 +189,8 @@ mod tests {
             timeout: None,
             interval: Interval::new(Duration::from_secs(1)).expect("a second"),
             factors: IndexMap::new(),
+            machines: Vec::new(),
+            cluster: None,
         };
         let start = host.start(&opening, &RunClock::start());
         for (name, value) in expected {

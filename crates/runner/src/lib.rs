@@ -13,6 +13,7 @@
 mod host;
 mod interrupt;
 mod leftovers;
+pub mod placement;
 mod reporting;
 pub mod reports;
 mod spark;
@@ -20,6 +21,7 @@ mod standstill;
 pub mod study;
 mod supervise;
 mod tail;
+mod time_limit;
 
 pub use host::{Host, Opening, RecordedEnv};
 pub use interrupt::Interrupt;

@@ -3,7 +3,7 @@
 use crate::reports::{Lines, MetricPattern, Printed, Report, ReportKind, parse_line};
 use crate::tail::Tail;
 use indexmap::IndexMap;
-use paceline_model::{Event, EventKind, Micros, RunNotice, Stream, WorkerId};
+use paceline_model::{Event, EventKind, Micros, NodeName, RunNotice, Stream, WorkerId};
 use std::io;
 use std::path::Path;
 
@@ -15,6 +15,8 @@ pub(crate) struct Reporting {
     patterns: Patterns,
     streams: Vec<Listened>,
     file: Tail,
+    /// What commands on other nodes report in files of theirs.
+    remote: Vec<(NodeName, Lines)>,
     file_failed: Option<io::Error>,
     /// The last value of each metric of each worker.
     last: IndexMap<String, IndexMap<WorkerId, f64>>,
@@ -27,6 +29,7 @@ impl Reporting {
             patterns: Patterns::new(patterns),
             streams: Vec::new(),
             file: Tail::create(file)?,
+            remote: Vec::new(),
             file_failed: None,
             last: IndexMap::new(),
             refused_names: 0,
@@ -73,6 +76,22 @@ impl Reporting {
         self.events(found, None, at)
     }
 
+    /// What was reported in a file of another node.
+    pub(crate) fn remote(&mut self, node: &NodeName, at: Micros, bytes: &[u8]) -> Vec<Event> {
+        let index = match self.remote.iter().position(|(known, _)| known == node) {
+            Some(index) => index,
+            None => {
+                self.remote.push((node.clone(), Lines::default()));
+                self.remote.len() - 1
+            }
+        };
+        let mut found = Vec::new();
+        self.remote[index]
+            .1
+            .push(bytes, |line| found.extend(parse_line(line)));
+        self.events(found, None, at)
+    }
+
     /// What was reported last, unfinished lines included.
     pub(crate) fn finish(
         &mut self,
@@ -83,6 +102,9 @@ impl Reporting {
         let mut found = Vec::new();
         if let Err(error) = self.file.finish(|line| found.extend(parse_line(line))) {
             self.file_failed.get_or_insert(error);
+        }
+        for (_, lines) in &mut self.remote {
+            lines.finish(|line| found.extend(parse_line(line)));
         }
         events.extend(self.events(found, None, at));
         for index in 0..self.streams.len() {

@@ -5,11 +5,12 @@ use crate::leftovers::{self, Leftover};
 use crate::reporting::Reporting;
 use crate::reports::MetricPattern;
 use crate::standstill::{Standstill, Watch};
+use crate::time_limit::TimeLimit;
 use indexmap::IndexMap;
 use paceline_diagnose::Tally;
 use paceline_engine::{Engine, Job, Launch, Leftovers, Message, RunClock, StartError, Usage};
 use paceline_model::{
-    EndAsked, Event, ExitStatus, Lifecycle, Micros, NodeName, Outcome, RunNotice, Sample, Stream,
+    Event, EventKind, ExitStatus, Lifecycle, Micros, NodeName, Outcome, RunNotice, Sample, Stream,
     WorkerId,
 };
 use paceline_records::{End, Manifest, Overhead, RunWriter, WriteRecordError};
@@ -204,6 +205,8 @@ pub fn execute(
         mark.map(|(_, dir)| dir.clone())
     });
     let ends_leftovers = launch.leftovers == Leftovers::End;
+    let mut ranks = launch.commands.iter().filter_map(|command| command.rank);
+    let together = ranks.any(|rank| rank.world > 1);
     let reporting = Reporting::new(&reports, patterns).map_err(|source| ExecuteError::Reports {
         path: reports,
         source,
@@ -219,6 +222,8 @@ pub fn execute(
         suspensions: 0,
         left: Vec::new(),
         stopped: None,
+        together,
+        failed: None,
     };
     let (sender, messages) = sync_channel(QUEUE);
     for &worker in &workers {
@@ -300,40 +305,7 @@ fn listen(
             recording.events(&[Event::of_asking(clock.now(), asked)])?;
         }
         recording.stop(clock.now(), job.as_ref());
-    }
-}
-
-/// Ends commands that take too long, or that the user wants to end: politely,
-/// then at once.
-struct TimeLimit {
-    timeout: Option<Duration>,
-    asked: Option<Micros>,
-    /// When the wish to stop was first seen.
-    stopping: Option<Micros>,
-}
-
-impl TimeLimit {
-    /// Says why the commands were just asked to end, if they were.
-    fn enforce(&mut self, now: Micros, job: &dyn Job, interrupt: &Interrupt) -> Option<EndAsked> {
-        let over = |since: Option<Micros>, grace| {
-            since.is_some_and(|since| Duration::from(now.since(since)) >= grace)
-        };
-        // A person who pressed Ctrl-C can press it again; whoever sent SIGTERM
-        // has gone, and sends SIGKILL to us next.
-        if over(self.asked, GRACE) || (over(self.stopping, STOP_GRACE) && interrupt.is_final()) {
-            job.kill();
-        }
-        if self.stopping.is_none() && interrupt.is_wanted() {
-            self.stopping = Some(now);
-            return Some(EndAsked::User);
-        }
-        let timeout = self.timeout?;
-        if self.asked.is_none() && Duration::from(now) >= timeout {
-            job.signal(SIGTERM);
-            self.asked = Some(now);
-            return Some(EndAsked::TimeLimit);
-        }
-        None
+        recording.end_together(clock.now(), job.as_ref());
     }
 }
 
@@ -350,6 +322,10 @@ struct Recording<'a> {
     left: Vec<Leftover>,
     /// When and why the observer had the run stopped.
     stopped: Option<(Micros, String)>,
+    /// Whether the commands work together: without one, the others wait for ever.
+    together: bool,
+    /// When one of them failed.
+    failed: Option<Micros>,
 }
 
 impl Recording<'_> {
@@ -363,6 +339,24 @@ impl Recording<'_> {
                 }
             }
             Some((asked, _)) if Duration::from(now.since(*asked)) >= GRACE => job.kill(),
+            Some(_) => {}
+        }
+    }
+
+    /// Ends the commands of a job of which one has failed: politely, then at once.
+    fn end_together(&mut self, now: Micros, job: &dyn Job) {
+        if !self.together {
+            return;
+        }
+        match self.failed {
+            None => {
+                let failed = |exit: &Exit| exit.status != ExitStatus::Exited(0);
+                if self.exits.iter().any(failed) {
+                    job.signal(SIGTERM);
+                    self.failed = Some(now);
+                }
+            }
+            Some(since) if Duration::from(now.since(since)) >= GRACE => job.kill(),
             Some(_) => {}
         }
     }
@@ -414,7 +408,8 @@ impl Recording<'_> {
                 usage,
             } => {
                 let started = self.started.iter().find(|(started, _)| *started == worker);
-                let started = started.map_or(Micros::ZERO, |&(_, at)| at);
+                // A node may be lost before it has told of a start.
+                let started = started.map_or(at, |&(_, at)| at);
                 self.exits.push(Exit {
                     worker,
                     started,
@@ -427,6 +422,19 @@ impl Recording<'_> {
                 self.glance(at)?;
                 self.lifecycle(at, worker, Lifecycle::Exited(status))
             }
+            Message::Reports { node, at, bytes } => {
+                let events = self.reporting.remote(&node, at, &bytes);
+                self.events(&events)
+            }
+            Message::Noticed { node, at, what } => self.events(&[Event {
+                at,
+                worker: None,
+                kind: EventKind::Notice,
+                step: None,
+                name: what.name().to_owned(),
+                value: None,
+                text: Some(format!("{node}: {}", what.describe())),
+            }]),
             Message::Ended(_) => unreachable!("the caller takes the end itself"),
         }
     }
@@ -492,6 +500,7 @@ impl Recording<'_> {
             ExitStatus::Signalled(SIGINT | SIGQUIT) => Outcome::Cancelled,
             ExitStatus::Exited(code) => Outcome::Exited(code),
             ExitStatus::Signalled(signal) => Outcome::Signalled(signal),
+            ExitStatus::Lost => Outcome::Lost,
         };
         let Results {
             responses,

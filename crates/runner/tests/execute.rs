@@ -54,6 +54,7 @@ fn writer(dir: &Path) -> RunWriter {
         limits: Limits::default(),
         factors: Default::default(),
         log_limit: LogLimit::default(),
+        cluster: None,
     };
     RunWriter::create(&dir.join("run"), start).expect("an empty directory can be written to")
 }
@@ -61,9 +62,11 @@ fn writer(dir: &Path) -> RunWriter {
 fn execution(dir: &Path, timeout: Option<Duration>) -> Execution {
     Execution {
         launch: Launch {
+            nodes: Vec::new(),
             run: RunId::new("run-1").expect("a name"),
             commands: vec![Command {
                 worker: WORKER,
+                rank: None,
                 argv: vec!["job".into()],
                 env: Vec::new(),
                 cwd: None,

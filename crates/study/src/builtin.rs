@@ -1,5 +1,6 @@
 //! The names Paceline itself understands.
 
+use crate::engine::EngineKind;
 use crate::job::JobKind;
 use paceline_model::{Level, quantity};
 
@@ -120,6 +121,12 @@ impl BuiltInFactor {
             "memory a run may use",
         ),
         factor(
+            "tasks_per_node",
+            FactorOwner::Runner,
+            LevelRule::WholeFromOne,
+            "commands of one run on each of its nodes, with ranks",
+        ),
+        factor(
             "nodes",
             FactorOwner::Cluster,
             LevelRule::WholeFromOne,
@@ -153,12 +160,21 @@ impl BuiltInFactor {
 
     /// Whether Paceline itself acts on the factor in a job of this kind.
     #[must_use]
-    pub fn acts_on(&self, job: JobKind, on_cluster: bool) -> bool {
+    pub fn acts_on(&self, job: JobKind, engine: EngineKind) -> bool {
         match self.owner {
             FactorOwner::Trainer => job == JobKind::Train,
             FactorOwner::Runner => true,
-            FactorOwner::Cluster => on_cluster,
+            FactorOwner::Cluster => self.is_realised_by(engine),
             FactorOwner::Spark => job == JobKind::SparkSubmit,
+        }
+    }
+
+    /// Whether the engine gives a run what the factor's level says.
+    pub(crate) fn is_realised_by(&self, engine: EngineKind) -> bool {
+        match engine {
+            EngineKind::Local => false,
+            EngineKind::Ssh | EngineKind::Slurm => self.name == "nodes",
+            EngineKind::Spark | EngineKind::Ray => true,
         }
     }
 }

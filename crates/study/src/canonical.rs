@@ -1,6 +1,7 @@
 //! One text per meaning, and its fingerprint.
 
 use crate::design::DesignKind;
+use crate::engine::EngineSettings;
 use crate::factor::{Factor, FactorType};
 use crate::job::{Job, Program};
 use crate::policy::{Noise, Policy};
@@ -82,11 +83,7 @@ impl Study {
             ("[design]", self.design_text()),
             ("[responses]", self.responses_text()),
             ("[policy]", policy_text(&self.policy)),
-            ("[engine]", {
-                let mut table = Table::new("engine");
-                table.text("kind", self.engine.word());
-                table.0
-            }),
+            ("[engine]", engine_text(&self.engine)),
         ]
     }
 
@@ -326,6 +323,52 @@ fn factor_text(factor: &Factor) -> String {
         pairs.push(format!("type = {}", quoted(factor.kind.word())));
     }
     inline(pairs)
+}
+
+/// What is as usual is left out, so that studies on this machine stay the same
+/// whatever engines are to come.
+fn engine_text(engine: &EngineSettings) -> String {
+    let mut table = Table::new("engine");
+    table.text("kind", engine.kind.word());
+    let usual = EngineSettings::local();
+    let lists = [("hosts", &engine.hosts), ("extra", &engine.extra)];
+    for (key, list) in lists.into_iter().filter(|(_, list)| !list.is_empty()) {
+        table.texts(key, list.iter().cloned());
+    }
+    if let Some(nodes) = engine.nodes {
+        table.raw("nodes", nodes);
+    }
+    if engine.tasks_per_node != usual.tasks_per_node {
+        table.raw("tasks_per_node", engine.tasks_per_node);
+    }
+    if engine.binary != usual.binary {
+        table.text("binary", engine.binary.word());
+    }
+    if engine.data != usual.data {
+        table.text("data", engine.data.word());
+    }
+    if engine.silence != usual.silence {
+        table.text("silence", &format_duration(engine.silence));
+    }
+    let texts = [
+        ("ssh_config", &engine.ssh_config),
+        ("address", &engine.address),
+        ("partition", &engine.partition),
+        ("account", &engine.account),
+        ("qos", &engine.qos),
+    ];
+    for (key, text) in texts {
+        if let Some(text) = text {
+            table.text(key, text);
+        }
+    }
+    if let Some(time) = engine.time {
+        table.text("time", &format_duration(time));
+    }
+    if engine.pilot {
+        table.raw("pilot", true);
+    }
+    table.0
 }
 
 /// A table of TOML in the making.

@@ -2,7 +2,7 @@
 //! the reference are made from.
 
 use crate::design::DesignKind;
-use crate::engine::EngineKind;
+use crate::engine::{EngineKind, Supply};
 use crate::factor::FactorType;
 use crate::job::JobKind;
 use crate::policy::Noise;
@@ -469,9 +469,69 @@ pub(crate) const POLICY: SectionKeys = SectionKeys {
 pub(crate) const ENGINE: SectionKeys = SectionKeys {
     title: "[engine]",
     doc: "Where runs execute.",
-    keys: &[key(
-        "kind",
-        Shape::OneOf(EngineKind::WORDS),
-        "The engine; `local` by default.",
-    )],
+    keys: &[
+        key(
+            "kind",
+            Shape::OneOf(EngineKind::WORDS),
+            "The engine; `local` by default.",
+        ),
+        key(
+            "hosts",
+            Shape::TextList,
+            "The hosts of `ssh`, as `~/.ssh/config` names them.",
+        ),
+        key(
+            "nodes",
+            whole(1, 100_000),
+            "Nodes of a run, unless `nodes` is a factor or a constant; all hosts of `ssh` by default, one of `slurm`.",
+        ),
+        key(
+            "tasks_per_node",
+            whole(1, 4096),
+            "Commands of a run on each of its nodes, unless it is a factor or a constant; 1 by default.",
+        ),
+        key(
+            "binary",
+            Shape::OneOf(Supply::WORDS),
+            "Whether Paceline's program is copied to the nodes, once per content (`ship`, the default), or found there at the same path (`shared`).",
+        ),
+        key(
+            "data",
+            Shape::OneOf(Supply::WORDS),
+            "Whether the files beside the study are copied to the nodes, once per content (`ship`), or found there at the same path (`shared`, the default).",
+        ),
+        key(
+            "ssh_config",
+            Shape::Text,
+            "The configuration file of OpenSSH; the user's own by default.",
+        ),
+        key(
+            "address",
+            Shape::Text,
+            "Where nodes reach this machine, as HOST or HOST:PORT; the address from which they were reached by default.",
+        ),
+        key(
+            "silence",
+            Shape::Duration,
+            "After how long without a word a node is lost, and ends what runs on it; `\"20s\"` by default.",
+        ),
+        key("partition", Shape::Text, "The partition of `slurm`."),
+        key("account", Shape::Text, "The account of `slurm`."),
+        key("qos", Shape::Text, "The quality of service of `slurm`."),
+        key(
+            "time",
+            Shape::Duration,
+            "The time limit of an allocation of `slurm`.",
+        ),
+        key(
+            "extra",
+            Shape::TextList,
+            "Further options of `sbatch`, such as `\"--constraint=gpu\"`.",
+        ),
+        key(
+            "pilot",
+            Shape::Switch,
+            "Whether all runs share one allocation of `slurm`, so that each waits for nobody; `false` by default.",
+        ),
+    ],
 };

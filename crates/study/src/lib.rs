@@ -87,7 +87,7 @@ pub use canonical::Fingerprint;
 pub use collect::ResponseCollector;
 pub use command::{CheckpointUse, CommandError, CommandLine, RunFacts, TRAINER};
 pub use design::{DesignKind, DesignSettings};
-pub use engine::EngineKind;
+pub use engine::{EngineKind, EngineSettings, Supply};
 pub use expression::{
     Absent, Condition, Expression, ExpressionError, ExpressionErrorKind, Function,
 };

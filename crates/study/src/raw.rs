@@ -1,6 +1,7 @@
 //! What the user typed: the file and the arguments beside it.
 
 use crate::document::{self, Entry, Node, Value};
+use crate::engine::EngineSettings;
 use crate::keys::{self, SectionKeys, Shape};
 use crate::problem::{Place, Problem, Problems};
 use crate::study::{Capabilities, Study};
@@ -57,6 +58,19 @@ impl RawStudy {
     pub fn check(&self, capabilities: &Capabilities) -> Result<Study, Problems> {
         Study::check(&self.entries, capabilities)
             .map_err(|problems| Problems::new(&self.file, problems))
+    }
+
+    /// Checks `[engine]` alone, for a command that is no study.
+    ///
+    /// # Errors
+    /// Everything that is wrong with it.
+    pub fn engine(&self) -> Result<EngineSettings, Problems> {
+        let mut problems = Vec::new();
+        let entry = self.entries.iter().find(|entry| entry.key == "engine");
+        match EngineSettings::read(entry, &mut problems) {
+            (Some(settings), _) if problems.is_empty() => Ok(settings),
+            _ => Err(Problems::new(&self.file, problems)),
+        }
     }
 
     fn apply(&mut self, argument: &str) -> Result<(), Problem> {

@@ -1,5 +1,7 @@
 //! What share of the machine a run gets.
 
+use crate::engine::EngineKind;
+use crate::job::Job;
 use crate::study::Study;
 use paceline_model::{Level, quantity};
 
@@ -15,6 +17,12 @@ pub struct Share {
     /// Memory for all copies together, in bytes: the level of `memory`, else
     /// the policy's.
     pub memory_bytes: Option<u64>,
+    /// Nodes of the run: the level of `nodes` where the engine acts on it, else
+    /// the engine's.
+    pub nodes: u32,
+    /// Commands of each copy on each node, with ranks among them: the level of
+    /// `tasks_per_node`, else the engine's.
+    pub tasks_per_node: u32,
 }
 
 impl Study {
@@ -42,6 +50,17 @@ impl Study {
                 Some(Level::Integer(i)) => u64::try_from(*i).ok(),
                 Some(Level::Word(word)) => quantity::bytes(word).ok(),
                 _ => self.policy.memory_bytes,
+            },
+            // A training is one program, which starts its members itself.
+            nodes: match (self.engine.kind, &self.job) {
+                (EngineKind::Local, _) | (_, Job::Train(_)) => 1,
+                _ => whole("nodes").unwrap_or(self.engine.usual_nodes()).max(1),
+            },
+            tasks_per_node: match &self.job {
+                Job::Train(_) => 1,
+                Job::Command(_) | Job::SparkSubmit(_) => whole("tasks_per_node")
+                    .unwrap_or(self.engine.tasks_per_node)
+                    .max(1),
             },
         }
     }

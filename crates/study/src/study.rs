@@ -1,13 +1,13 @@
 //! The checked study.
 
-use crate::builtin::{BuiltInFactor, USUAL_METRICS};
+use crate::builtin::{BuiltInFactor, FactorOwner, USUAL_METRICS};
 use crate::design::DesignSettings;
 use crate::design_check;
 use crate::document::{Entry, Value};
-use crate::engine::EngineKind;
+use crate::engine::{EngineKind, EngineSettings, too_many};
 use crate::factor::{Factor, check_name};
 use crate::job::{self, Job, JobKind, ReadJob};
-use crate::keys::{ENGINE, SECTIONS, TOP};
+use crate::keys::{SECTIONS, TOP};
 use crate::names::Names;
 use crate::policy::Policy;
 use crate::problem::{Place, Problem};
@@ -70,7 +70,7 @@ pub struct Study {
     /// Positions of `responses`, each after those it uses.
     pub(crate) order: Vec<usize>,
     pub(crate) policy: Policy,
-    pub(crate) engine: EngineKind,
+    pub(crate) engine: EngineSettings,
     notices: Vec<Problem>,
 }
 
@@ -119,8 +119,8 @@ impl Study {
 
     /// Where runs execute.
     #[must_use]
-    pub fn engine(&self) -> EngineKind {
-        self.engine
+    pub fn engine(&self) -> &EngineSettings {
+        &self.engine
     }
 
     /// What the user should know although nothing is wrong.
@@ -143,11 +143,15 @@ impl Study {
             design_check::read(file.section("design"), &names, &mut problems, &mut notices);
         let (responses, order) = file.responses(&names, &mut problems, &mut notices);
         let policy = file.policy(&names, &job, &mut problems);
-        let (engine, engine_place) = file.engine(&mut problems);
-        capabilities.check(&job, engine, &engine_place, &names, &mut problems);
+        let (engine, engine_place) = EngineSettings::read(file.section("engine"), &mut problems);
+        let kind = engine.as_ref().map(|engine| engine.kind);
+        capabilities.check(&job, kind, &engine_place, &names, &mut problems);
         check_placeholders(&job, &names, &mut problems);
         check_spark(&job, &names, &mut problems);
-        check_uses(&job, engine, &names, &mut problems, &mut notices);
+        check_uses(&job, kind, &names, &mut problems, &mut notices);
+        if let Some(engine) = &engine {
+            check_nodes(engine, &job, &names, &mut problems);
+        }
         if !problems.is_empty() {
             return Err(problems);
         }
@@ -359,15 +363,6 @@ impl<'a> File<'a> {
         }
         policy
     }
-
-    fn engine(&self, problems: &mut Vec<Problem>) -> (Option<EngineKind>, Place) {
-        let entry = self.section("engine");
-        let section = Section::open(entry.map(|entry| &entry.node), &ENGINE, problems);
-        match section.entry("kind") {
-            Some(kind) => (section.one_of("kind", problems), kind.node.place.clone()),
-            None => (Some(EngineKind::Local), Place::START),
-        }
-    }
 }
 
 impl Capabilities {
@@ -425,6 +420,61 @@ impl Capabilities {
                         .maybe_hint(suggestion(name, options.iter().copied())),
                 );
             }
+        }
+    }
+}
+
+/// Refuses levels that the engine cannot realise: a factor that does nothing
+/// would be analysed as if it had been varied.
+fn check_nodes(
+    engine: &EngineSettings,
+    job: &ReadJob,
+    names: &Names<'_>,
+    problems: &mut Vec<Problem>,
+) {
+    let factors = names.factors.iter();
+    let factors = factors.map(|(place, factor)| (place, &*factor.name, factor.levels.as_slice()));
+    let fixed = names.fixed.iter();
+    let fixed =
+        fixed.map(|(place, name, level)| (place, name.as_str(), std::slice::from_ref(level)));
+    for (place, name, levels) in factors.chain(fixed) {
+        let realised = match BuiltInFactor::from_name(name) {
+            Some(built_in) if built_in.name == "tasks_per_node" => false,
+            Some(built_in) if built_in.owner == FactorOwner::Cluster => {
+                built_in.is_realised_by(engine.kind)
+            }
+            _ => continue,
+        };
+        // A command may use the name as it likes.
+        if !realised && job.kind == Some(JobKind::Train) {
+            problems.push(
+                Problem::new(
+                    place,
+                    format!(
+                        "engine \"{}\" does not act on `{name}` of a training",
+                        engine.kind.word()
+                    ),
+                )
+                .hint("it would vary in name only; leave it out or choose another engine"),
+            );
+            continue;
+        }
+        let most = match engine.most_nodes() {
+            Some(most) if realised && name == "nodes" => most,
+            _ => continue,
+        };
+        let asked = levels.iter().filter_map(|level| match level {
+            Level::Integer(i) => u32::try_from(*i).ok(),
+            _ => None,
+        });
+        if let Some(nodes) = asked.max().filter(|nodes| *nodes > most) {
+            problems.push(too_many(place, nodes, engine.kind, most));
+        }
+        if job.kind == Some(JobKind::Train) && levels.iter().any(|l| *l != Level::Integer(1)) {
+            problems.push(
+                Problem::new(place, "a training of a study takes place on one node")
+                    .hint("`paceline train --spawn hosts` trains on several"),
+            );
         }
     }
 }

@@ -86,7 +86,6 @@ pub(crate) fn check_uses(
     if kind == JobKind::Train {
         return;
     }
-    let on_cluster = engine != EngineKind::Local;
     let is_used = |name: &str| {
         let variable = variable(name);
         job.templates.iter().any(|placed| {
@@ -99,8 +98,7 @@ pub(crate) fn check_uses(
     };
     let acts = |name: &str| {
         (kind == JobKind::SparkSubmit && is_spark_key(name))
-            || BuiltInFactor::from_name(name)
-                .is_some_and(|built_in| built_in.acts_on(kind, on_cluster))
+            || BuiltInFactor::from_name(name).is_some_and(|built_in| built_in.acts_on(kind, engine))
     };
     for (place, factor) in &names.factors {
         let name = &factor.name;

@@ -4,7 +4,7 @@
 //! The binary `paceline-load` uses CPU, memory, disk or network in a stated
 //! amount and prints, as its last line, what the kernel charged it for. Tests
 //! of every crate find it through [`load_binary`]. [`gradient_check`] is what
-//! every model passes. A test that has to wait does so for a condition
+//! every model passes, [`EngineContract`] what every engine does. A test that has to wait does so for a condition
 //! ([`wait_until`]); one that can check nothing on this machine says so ([`skipped`]).
 //!
 //! This crate is never part of the product, and it deliberately does not
@@ -13,10 +13,12 @@
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
+mod engine_contract;
 mod gradient;
 mod skip;
 mod wait;
 
+pub use engine_contract::{EngineContract, Told};
 pub use gradient::{Breach, GradientReport, Mismatch, gradient_check};
 pub use skip::{SKIPS, skipped};
 pub use wait::wait_until;

@@ -7,9 +7,16 @@
 use crate::shell;
 
 /// A program, how it tells its version, Debian's package, and what for.
-const COMPANIONS: [(&str, &str, &str, &str); 2] = [
+const COMPANIONS: [(&str, &str, &str, &str); 3] = [
     ("chromium", "--version", "chromium", "opens the report page"),
     ("ip", "-V", "iproute2", "makes hosts of network namespaces"),
+    // Debian's has told its version since OpenSSH 9.2.
+    (
+        "/usr/sbin/sshd",
+        "-V",
+        "openssh-server",
+        "is a host that the engine ssh reaches",
+    ),
 ];
 
 /// Installs what is missing, as root of a Debian; tells what stays missing.

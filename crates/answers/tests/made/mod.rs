@@ -164,6 +164,7 @@ fn record(dir: &StudyDir, plan: &Plan, run: &PlannedRun, seconds: f64, outcome: 
             .zip(plan.levels(run).iter().cloned())
             .collect(),
         log_limit: LogLimit::default(),
+        cluster: None,
     };
     let mut writer = RunWriter::create(&dir.attempt(&run.id, 1), start).expect("a record");
     for i in 1..=4_u32 {

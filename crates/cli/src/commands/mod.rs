@@ -1,5 +1,6 @@
 //! One module per command.
 
+pub(crate) mod agent;
 pub(crate) mod analyze;
 pub(crate) mod completions;
 pub(crate) mod design;

@@ -163,6 +163,7 @@ fn start(plan: &Plan, run: &PlannedRun, node: &NodeName) -> Start {
         limits: Limits::default(),
         factors: names.zip(plan.levels(run).iter().cloned()).collect(),
         log_limit: LogLimit::default(),
+        cluster: None,
     }
 }
 

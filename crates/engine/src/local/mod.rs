@@ -5,6 +5,7 @@ mod kernel;
 mod orphans;
 mod placement;
 mod pump;
+mod ranks;
 mod spawn;
 mod terminal;
 pub mod warden;
@@ -12,6 +13,7 @@ mod watch;
 
 pub use ask::{answer_of, end_process, output_of, usable_cpus};
 pub use placement::{take_share_of_cpus, use_batch_scheduling};
+pub use ranks::free_ports;
 pub use spawn::find_program;
 pub use terminal::stop_own_job;
 
@@ -67,6 +69,30 @@ pub enum StartError {
         #[source]
         cause: io::Error,
     },
+    /// There are not as many nodes as the run is to have.
+    #[error("the run is to have {asked} nodes, and there are {found}")]
+    TooFewNodes {
+        /// How many are asked for.
+        asked: u32,
+        /// How many there are.
+        found: u32,
+    },
+    /// The user did not want to wait for nodes any longer.
+    #[error("stopped while waiting for nodes")]
+    Cancelled,
+    /// A node does not start its part of the run.
+    #[error("on node {node}: {what}")]
+    OnNode {
+        /// The node.
+        node: String,
+        /// What it said.
+        what: String,
+        /// Whether the command is at fault, not the node.
+        is_the_users: bool,
+    },
+    /// A cluster does not give nodes.
+    #[error("there are no nodes to run on")]
+    Cluster(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// A thread or pipe of our own could not be made.
     #[error("the run cannot be watched")]
     Watch(#[source] io::Error),
@@ -116,6 +142,17 @@ impl Engine for LocalEngine {
         if launch.commands.is_empty() {
             return Err(StartError::Empty);
         }
+        let furthest = launch.commands.iter().filter_map(|command| command.rank);
+        if let Some(node) = furthest
+            .map(|rank| rank.node)
+            .max()
+            .filter(|node| *node > 0)
+        {
+            let asked = node.saturating_add(1);
+            return Err(StartError::TooFewNodes { asked, found: 1 });
+        }
+        let mut launch = launch;
+        ranks::introduce(&mut launch.commands).map_err(StartError::Watch)?;
         let group = self.group(&launch)?;
         let gang = Gang::start(self, launch, group, clock, messages)?;
         Ok(Arc::new(LocalJob(gang)))

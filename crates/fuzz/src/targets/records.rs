@@ -38,6 +38,7 @@ fn start() -> Start {
         limits: Limits::default(),
         factors: [("b".to_owned(), Level::Integer(2))].into_iter().collect(),
         log_limit: LogLimit::default(),
+        cluster: None,
     }
 }
 

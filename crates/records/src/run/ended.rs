@@ -61,6 +61,7 @@ impl Ending {
             ExitStatus::Signalled(2 | 3) => Outcome::Cancelled,
             ExitStatus::Exited(code) => Outcome::Exited(code),
             ExitStatus::Signalled(signal) => Outcome::Signalled(signal),
+            ExitStatus::Lost => Outcome::Lost,
         };
         Some((outcome, ended.since(began)))
     }

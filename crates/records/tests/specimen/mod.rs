@@ -61,6 +61,7 @@ pub(crate) fn start() -> Start {
         .into_iter()
         .collect(),
         log_limit: LogLimit::default(),
+        cluster: None,
     }
 }
 

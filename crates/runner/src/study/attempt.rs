@@ -3,16 +3,19 @@
 use super::session::Settings;
 use crate::host::Opening;
 use crate::interrupt::Interrupt;
+use crate::placement::{cluster, ranks};
 use crate::reports::MetricPattern;
 use crate::supervise::{
     Ended, ExecuteError, Execution, Observer, Results, STOPPED_EARLY, STOPS, execute,
 };
 use indexmap::IndexMap;
 use paceline_diagnose::{Node, Tally, unusual};
-use paceline_engine::{Command, Engine, Launch, Leftovers, RunClock, Stdin};
+use paceline_engine::{
+    Allocation, Command, Engine, Launch, Leftovers, Rank, RunClock, StartError, Stdin,
+};
 use paceline_model::{
-    Event, EventKind, Level, NodeName, Outcome, RunId, RunNotice, RunValue, Sample, Verdict,
-    WorkerId, error_chain,
+    Event, EventKind, Level, Machine, NodeName, Outcome, RunId, RunNotice, RunValue, Sample,
+    Verdict, WorkerId, error_chain,
 };
 use paceline_probe::cgroup::CpuSet;
 use paceline_records::study::{Noise, RunResult};
@@ -68,6 +71,8 @@ pub(super) struct Attempted {
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum AttemptError {
     #[error(transparent)]
+    Allocate(StartError),
+    #[error(transparent)]
     Create(#[from] CreateRunError),
     #[error(transparent)]
     Execute(#[from] ExecuteError),
@@ -91,11 +96,48 @@ impl Attempt<'_> {
         watcher: &mut dyn Observer,
     ) -> Result<Attempted, AttemptError> {
         let share = self.study.share_of(self.levels);
+        // Time in a cluster's queue is no part of the run.
+        let allocation = match engine.allocate(share.nodes, &|| interrupt.is_wanted()) {
+            Ok(allocation) => allocation,
+            Err(StartError::Cancelled) => {
+                return Ok(Attempted {
+                    result: RunResult::default(),
+                    unfinished: true,
+                });
+            }
+            Err(error) => return Err(AttemptError::Allocate(error)),
+        };
+        let attempted = self.execute_on(&allocation, share, engine, interrupt, watcher);
+        engine.release(&allocation);
+        attempted
+    }
+
+    fn execute_on(
+        self,
+        allocation: &Allocation,
+        share: Share,
+        engine: &dyn Engine,
+        interrupt: &Interrupt,
+        watcher: &mut dyn Observer,
+    ) -> Result<Attempted, AttemptError> {
         let clock = RunClock::start();
         let work = self.dir.join("work");
+        let ranks = ranks(allocation, share.copies, share.tasks_per_node);
+        let machines: Vec<Machine> = allocation
+            .nodes
+            .iter()
+            .map(|node| node.machine.clone())
+            .collect();
+        let cpus = machines.first().unwrap_or(&self.settings.host.machine);
+        let cpus = cpus.cpus_count as usize;
         let line = self.command_line(&work);
         let host = &self.settings.host;
-        let start = host.start(&self.opening(&line, share), &clock);
+        let opening = Opening {
+            machines,
+            cluster: cluster(engine.kind(), allocation, &ranks),
+            ..self.opening(&line, share)
+        };
+        let start = host.start(&opening, &clock);
         let writer = RunWriter::create(&self.dir, start)?;
         let copies = Copies::of(share.copies, &work);
         for path in &copies.0 {
@@ -113,12 +155,10 @@ impl Attempt<'_> {
         let checkpoint = self.dir.join(CHECKPOINT_DIR);
         copy_checkpoint(self.from.as_deref(), &checkpoint)?;
         let reports = reports_file(&self.dir);
-        let commands = copies.0.iter().enumerate();
         let launch = Launch {
             run: self.group_name(),
-            commands: commands
-                .map(|(i, work)| self.command(i, work, share))
-                .collect(),
+            commands: self.commands(&ranks, &copies, share),
+            nodes: allocation.names(),
             stdin: Stdin::Null,
             memory_max: share.memory_bytes,
             interval: self.settings.interval,
@@ -137,7 +177,7 @@ impl Attempt<'_> {
             collector: ResponseCollector::new(self.study),
             watcher,
             result: None,
-            cpus: self.settings.host.machine.cpus_count as usize,
+            cpus,
             memory_max_bytes: share.memory_bytes,
             parallel: self.settings.parallel,
         };
@@ -187,6 +227,8 @@ impl Attempt<'_> {
             timeout: self.study.policy().timeout,
             interval: self.settings.interval,
             factors: names.zip(self.levels.iter().cloned()).collect(),
+            machines: Vec::new(),
+            cluster: None,
         }
     }
 
@@ -214,12 +256,28 @@ impl Attempt<'_> {
         self.settings.base.join(of_study.unwrap_or("."))
     }
 
+    /// The commands of all copies, each copy's by rank.
+    fn commands(&self, ranks: &[Option<Rank>], copies: &Copies, share: Share) -> Vec<Command> {
+        let workers = (0..).map(WorkerId).zip(ranks);
+        workers
+            .enumerate()
+            .map(|(at, (worker, rank))| {
+                let copy = rank.map_or(at, |rank| rank.job as usize);
+                let mut command = self.command(copy, &copies.0[copy], share);
+                command.worker = worker;
+                command.rank = *rank;
+                command
+            })
+            .collect()
+    }
+
     fn command(&self, copy: usize, work: &Path, share: Share) -> Command {
         let line = self.command_line(work);
         let mut env = self.settings.host.variables(&self.opening(&line, share));
         env.push(("PACELINE_COPY".into(), copy.to_string().into()));
         Command {
             worker: WorkerId(u32::try_from(copy).unwrap_or(u32::MAX)),
+            rank: None,
             cwd: Some(self.cwd(line.cwd.as_deref())),
             argv: line.argv.into_iter().map(Into::into).collect(),
             env,

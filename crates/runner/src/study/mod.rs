@@ -21,5 +21,5 @@ pub use opening::{BegunError, OpenStudyError};
 pub use plan::{PlanStudyError, plan};
 pub use progress::{Counts, Progress, RunState};
 pub use promised::{PromiseError, unsettled};
-pub use session::{Outlook, RunStudyError, Session, Settings, Watcher};
+pub use session::{Outlook, RunStudyError, Session, Settings, SyncEngine, Watcher};
 pub use table::table;

@@ -7,6 +7,7 @@ mod status;
 use crate::args::Format;
 use crate::commands::show;
 use crate::context::{self, RecordedEnvArgs};
+use crate::engines::{self, EngineArgs, Purpose};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output;
@@ -15,12 +16,13 @@ use crate::records::RUNS;
 use crate::screen::Screen;
 use crate::{signals, warden};
 use front::{Front, Title};
-use paceline_engine::{Command, Launch, Leftovers, LocalEngine, RunClock, StartError};
+use paceline_engine::{Command, Launch, Leftovers, RunClock, StartError};
 use paceline_model::{Outcome, RunId, WorkerId};
 use paceline_probe::{Interval, Roots};
 use paceline_records::{CreateRunError, Run, RunWriter, WallTime, reports_file};
 use paceline_runner::reports::MetricPattern;
-use paceline_runner::{ExecuteError, Execution, Interrupt, Observer, Opening, execute};
+use paceline_runner::{ExecuteError, Execution, Interrupt, Observer, Opening, execute, placement};
+use paceline_study::{EngineKind, EngineSettings};
 use spark::EventLog;
 use status::Status;
 use std::ffi::OsString;
@@ -34,6 +36,8 @@ pub(crate) struct Args {
     /// Find a metric in the output: the first group of the expression is its value; may be repeated
     #[arg(long, value_name = "NAME=REGEX", value_parser = MetricPattern::parse)]
     metric: Vec<MetricPattern>,
+    #[command(flatten)]
+    engine: EngineArgs,
     /// The command and its arguments; `--` before it is needed only if it begins with a dash
     #[arg(trailing_var_arg = true, required = true, value_name = "CMD")]
     command: Vec<OsString>,
@@ -85,6 +89,8 @@ pub(crate) struct Profiled {
     pub(crate) title: String,
     /// Metrics to be found in its output.
     pub(crate) metrics: Vec<MetricPattern>,
+    /// Where it is run.
+    pub(crate) engine: EngineSettings,
 }
 
 /// What a profiled command came to.
@@ -107,6 +113,7 @@ pub(crate) fn run(args: Args) -> Result<Exit, Failure> {
         command: args.command,
         title,
         metrics: args.metric,
+        engine: args.engine.settings()?,
     };
     let finished = profile(&args.record, profiled, |screen, cpus| {
         Box::new(Status::new(screen, cpus))
@@ -134,11 +141,42 @@ pub(crate) fn profile(
     let mut host = context::host(&roots);
     host.recorded = args.recorded.to_rule();
     let machine = host.machine.clone();
-    let cpus = args.cpus.as_ref().map(context::choose).transpose()?;
-    check_program(args, &profiled.command)?;
+    let settings = &profiled.engine;
+    let is_here = settings.kind == EngineKind::Local;
+    let cpus = match (&args.cpus, is_here) {
+        (Some(cpus), true) => Some(context::choose(cpus)?),
+        (Some(cpus), false) => Some(context::count(cpus)?),
+        (None, _) => None,
+    };
+    if is_here {
+        check_program(args, &profiled.command)?;
+    }
     if args.tui {
         front::check_terminal(args.format)?;
     }
+
+    let interrupt = Interrupt::new();
+    signals::pass_on(&interrupt)?;
+    let cwd = context::working_directory()?;
+    // Two commands from one directory are two.
+    let own = cwd.join(std::process::id().to_string());
+    let purpose = Purpose {
+        place: args.out.as_deref().unwrap_or(&own),
+        base: &cwd,
+        sole: true,
+        most_nodes: settings.usual_nodes(),
+        node: machine.node.clone(),
+    };
+    let engine = engines::open(settings, &purpose)?;
+    let engine = engine.as_ref().as_engine();
+    // Time in a cluster's queue is no part of the run.
+    let allocation = engine.allocate(settings.usual_nodes(), &|| interrupt.is_wanted());
+    let allocation = match allocation {
+        Ok(allocation) => allocation,
+        Err(error @ StartError::Cancelled) => return Err(Failure::interrupted(error)),
+        Err(error) => return Err(engines::cannot_start(error)),
+    };
+    let ranks = placement::ranks(&allocation, 1, settings.tasks_per_node);
 
     let clock = RunClock::start();
     let started = WallTime::from(clock.started_at());
@@ -164,7 +202,7 @@ pub(crate) fn profile(
         id: id.clone(),
         name: args.name.clone(),
         argv: words.clone(),
-        cwd: context::working_directory()?,
+        cwd: cwd.clone(),
         dir: &dir,
         set: &args.env,
         cpus: cpus.as_ref(),
@@ -172,13 +210,17 @@ pub(crate) fn profile(
         timeout: args.timeout,
         interval,
         factors: Default::default(),
+        machines: allocation
+            .nodes
+            .iter()
+            .map(|node| node.machine.clone())
+            .collect(),
+        cluster: placement::cluster(engine.kind(), &allocation, &ranks),
     };
     let writer = RunWriter::create(&place, host.start(&opening, &clock)).map_err(cannot_create)?;
     let env = host.variables(&opening);
     tell_of_event_log(args, &event_log, &dir)?;
 
-    let interrupt = Interrupt::new();
-    signals::pass_on(&interrupt)?;
     let mut front = if args.tui {
         let title = Title {
             name: args.name.clone().unwrap_or_else(|| id.to_string()),
@@ -190,23 +232,32 @@ pub(crate) fn profile(
         Front::plain(args.quiet, |screen| status(screen, machine.cpus_count))
     };
     let reports = reports_file(&dir);
-    let (out, err) = front.tees(args.format);
-    let command = Command {
-        worker: WorkerId(0),
-        argv: profiled.command,
-        env,
-        cwd: None,
-        cpus,
-        tee_out: Some(out),
-        tee_err: Some(err),
-    };
+    let commands = ranks.iter().zip(0..).map(|(rank, worker)| {
+        let (out, err) = front.tees(args.format);
+        Command {
+            worker: WorkerId(worker),
+            rank: *rank,
+            argv: profiled.command.clone(),
+            env: env.clone(),
+            cwd: (!is_here).then(|| cwd.clone()),
+            cpus: cpus.clone(),
+            tee_out: Some(out),
+            tee_err: Some(err),
+        }
+    });
     let launch = Launch {
         run: context::unique_on_host(&id),
-        commands: vec![command],
+        commands: commands.collect(),
+        nodes: allocation.names(),
         stdin: front.stdin(),
         memory_max: args.memory,
         interval,
-        leftovers: Leftovers::Leave,
+        // A daemon of this machine may be meant to stay; on other nodes nobody
+        // would find it again.
+        leftovers: match is_here {
+            true => Leftovers::Leave,
+            false => Leftovers::End,
+        },
     };
     let execution = Execution {
         launch,
@@ -215,17 +266,17 @@ pub(crate) fn profile(
         timeout: args.timeout,
     };
     let warden = warden::watch(&dir);
-    let engine = LocalEngine::new(machine.node, roots, true);
     // The clock began before the record was made; the command's own start is
     // told by the engine.
     let executed = execute(
-        &engine,
+        engine,
         execution,
         clock,
         writer,
         &interrupt,
         front.observer(),
     );
+    engine.release(&allocation);
     if let Some(warden) = warden {
         warden.dismiss();
     }
@@ -285,7 +336,7 @@ pub(crate) fn exit(outcome: Option<&Outcome>) -> Exit {
         // As `timeout` of the core utilities does.
         Some(Outcome::TimedOut) => Exit::Command(124),
         Some(Outcome::Cancelled | Outcome::Interrupted) | None => Exit::Interrupted,
-        Some(Outcome::NotStarted) => Exit::World,
+        Some(Outcome::NotStarted | Outcome::Lost) => Exit::World,
     }
 }
 
@@ -366,6 +417,10 @@ fn cannot_start(error: StartError) -> Failure {
             Failure::world(error).hint("`paceline doctor` says which limits this machine can keep")
         }
         StartError::Refused { .. } | StartError::Watch(_) => Failure::world(error),
+        StartError::TooFewNodes { .. }
+        | StartError::Cancelled
+        | StartError::OnNode { .. }
+        | StartError::Cluster(_) => engines::cannot_start(error),
     }
 }
 

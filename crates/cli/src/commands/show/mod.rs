@@ -14,6 +14,7 @@ use paceline_diagnose::{Diagnosis, Node, diagnose};
 use paceline_model::{Event, NodeName, Sample};
 use paceline_records::{Run, event_log_dir};
 use paceline_report::members::{self, members};
+use paceline_report::nodes;
 use paceline_report::notices::{self, notices};
 use paceline_report::spark::{self, Told};
 use paceline_report::verdict::{self, verdict};
@@ -81,6 +82,7 @@ pub(crate) fn render(run: &Run, format: Format, page: &Page) -> Result<String, F
     let events = run.events().map_err(Failure::record)?;
     let samples = run.samples().map_err(Failure::record)?;
     let nodes = diagnoses(run, &samples, &events);
+    let cluster = run.manifest().start.cluster.clone();
     let (crew, processes) = (workers(&events), members(&samples));
     let told = notices(&events);
     let applications = applications(run);
@@ -103,6 +105,7 @@ pub(crate) fn render(run: &Run, format: Format, page: &Page) -> Result<String, F
             let mut text = verdict(&run, page.width, page.style);
             for more in [
                 notices::list(&told, page.width, page.style),
+                nodes::table(cluster.as_ref(), &nodes, page.width, page.style),
                 workers::table(&crew, page.width, page.style),
                 members::table(&processes, page.width, page.style),
             ] {
@@ -120,6 +123,9 @@ pub(crate) fn render(run: &Run, format: Format, page: &Page) -> Result<String, F
         Format::Json => {
             let mut whole = verdict::json(&run);
             if let Some(keys) = whole.as_object_mut() {
+                if let Some(cluster) = nodes::json(cluster.as_ref(), &nodes) {
+                    keys.insert("cluster".to_owned(), cluster);
+                }
                 let parts = [
                     ("workers", crew.is_empty(), workers::json(&crew)),
                     ("members", processes.is_empty(), members::json(&processes)),

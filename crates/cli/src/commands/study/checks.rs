@@ -9,7 +9,7 @@ use paceline_model::Level;
 use paceline_probe::Roots;
 use paceline_probe::cgroup::{CpuSet, Layout, Version};
 use paceline_records::study::Plan;
-use paceline_study::{CheckpointUse, Job, RunFacts, Study};
+use paceline_study::{CheckpointUse, EngineKind, Job, RunFacts, Study};
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::path::Path;
@@ -26,16 +26,20 @@ pub(in crate::commands) fn check(
 ) -> Result<(), Failure> {
     let available = cpus.cores().len() / parallel.clamp(1, cpus.cores().len());
     let mut seen = BTreeSet::new();
+    let is_here = study.engine().kind == EngineKind::Local;
     for trial in &plan.trials {
         let share = study.share_of(&trial.levels);
-        if let Some(wanted) = share.cpus.filter(|&wanted| wanted as usize > available) {
+        if let Some(wanted) = share
+            .cpus
+            .filter(|&wanted| is_here && wanted as usize > available)
+        {
             return Err(
                 Failure::user(anyhow!("a trial wants {wanted} cpus")).hint(format!(
                     "each run can have {available} here (--parallel {parallel})"
                 )),
             );
         }
-        if share.memory_bytes.is_some() && !can_limit_memory() {
+        if is_here && share.memory_bytes.is_some() && !can_limit_memory() {
             return Err(
                 Failure::world(anyhow!("a trial limits memory, and this machine cannot"))
                     .hint("`paceline doctor` says what is missing"),
@@ -57,6 +61,10 @@ pub(in crate::commands) fn check(
             .map_err(Failure::user)?;
         if matches!(study.job(), Job::Train(_)) {
             train::check_command(&line.argv)?;
+        }
+        // What other nodes have is theirs to say.
+        if !is_here {
+            continue;
         }
         let cwd = base.join(line.cwd.as_deref().unwrap_or("."));
         let program = line.argv.first().cloned().unwrap_or_default();

@@ -4,6 +4,7 @@ use super::progress::Shown;
 use super::{checks, place};
 use crate::commands::study::status;
 use crate::commands::table_args::{tell_disturbed, time_of};
+use crate::engines::{self, Purpose};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output;
@@ -11,7 +12,6 @@ use crate::screen::Screen;
 use crate::{context, quantity, signals, study_file};
 use anyhow::Context;
 use paceline_answers::results::Results;
-use paceline_engine::LocalEngine;
 use paceline_engine::host::usable_cpus;
 use paceline_model::{Level, RunId};
 use paceline_probe::{Interval, Roots};
@@ -19,10 +19,11 @@ use paceline_records::SealRunError;
 use paceline_records::journal::OpenJournalError;
 use paceline_records::study::{PlannedRun, RunResult, StudyDir};
 use paceline_runner::study::{
-    BegunError, Counts, OpenStudyError, Outlook, RunStudyError, Session, Settings, Watcher, plan,
+    BegunError, Counts, OpenStudyError, Outlook, RunStudyError, Session, Settings, SyncEngine,
+    Watcher, plan,
 };
 use paceline_runner::{Interrupt, Observer};
-use paceline_study::Study;
+use paceline_study::{EngineKind, Study};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -194,8 +195,22 @@ fn execute(args: &Common, prepared: Prepared, retry: Option<&[RunId]>) -> Result
     } = prepared;
     let parallel = settings.parallel;
     let node = settings.host.machine.node.clone();
+    if study.engine().kind != EngineKind::Local && parallel > 1 {
+        return Err(
+            Failure::user(anyhow::anyhow!("--parallel is for runs on this machine"))
+                .hint("`concurrency` as a factor starts several copies on the nodes of a run"),
+        );
+    }
     let interrupt = Interrupt::new();
     signals::pass_on(&interrupt)?;
+    let purpose = Purpose {
+        place: dir.path(),
+        base: &settings.base,
+        sole: parallel == 1,
+        most_nodes: most_nodes(&study)?,
+        node,
+    };
+    let engine = engines::open(study.engine(), &purpose)?;
     let session = Session::open(dir.clone(), study, settings).map_err(cannot_open)?;
     tell_recovered(&session);
     if let Some(runs) = retry {
@@ -209,8 +224,9 @@ fn execute(args: &Common, prepared: Prepared, retry: Option<&[RunId]>) -> Result
     }
     let screen = Screen::new(args.quiet);
     let warden = crate::warden::watch(dir.path());
-    let engine = LocalEngine::new(node, Roots::default(), parallel == 1);
-    let outlook = watched(&session, &engine, &interrupt, &screen, args.quiet);
+    let outlook = watched(&session, engine.as_ref(), &interrupt, &screen, args.quiet);
+    // Agents are let go before anybody reads that the study is done.
+    drop(engine);
     if let Some(warden) = warden {
         warden.dismiss();
     }
@@ -246,10 +262,18 @@ fn execute(args: &Common, prepared: Prepared, retry: Option<&[RunId]>) -> Result
     })
 }
 
+/// The nodes of the study's largest run.
+fn most_nodes(study: &Study) -> Result<u32, Failure> {
+    let (_, plan) = plan(study)?;
+    let trials = plan.trials.iter();
+    let nodes = trials.map(|trial| study.share_of(&trial.levels).nodes);
+    Ok(nodes.max().unwrap_or(1))
+}
+
 /// Executes what is to be done, and shows how far it is.
 pub(in crate::commands) fn watched(
     session: &Session,
-    engine: &LocalEngine,
+    engine: &dyn SyncEngine,
     interrupt: &Interrupt,
     screen: &Screen,
     quiet: bool,

@@ -33,6 +33,7 @@ use job::Job;
 pub(crate) use job::usable_cpus;
 pub(crate) use member::{ServerArgs, WorkerArgs, server, worker};
 pub(crate) use options::options;
+use paceline_study::EngineSettings;
 use paceline_study::TRAINER;
 use status::TrainingStatus;
 use std::ffi::OsString;
@@ -90,6 +91,7 @@ pub(crate) fn train(args: &Args, words: &[OsString]) -> Result<Exit, Failure> {
         command,
         title: format!("train-{name}"),
         metrics: Vec::new(),
+        engine: EngineSettings::local(),
     };
     let finished = run::profile(&args.record, profiled, |screen, _| {
         Box::new(TrainingStatus::new(screen))

@@ -7,6 +7,7 @@ mod told;
 
 use crate::args::Format;
 use crate::commands::study::{checks, run as study_run};
+use crate::engines::{self, Purpose};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output;
@@ -16,10 +17,8 @@ use anyhow::{Context, anyhow};
 use clap::ValueEnum;
 use paceline_answers::results::after_each_epoch;
 use paceline_answers::tune::{Direction, End, History, Next, Question, Reach, Search};
-use paceline_engine::LocalEngine;
 use paceline_files::sealed::{self, Seal};
 use paceline_model::{Level, RunId};
-use paceline_probe::Roots;
 use paceline_records::study::{Plan, PlannedTrial, StudyDir};
 use paceline_records::{Run, write_file};
 use paceline_report::tune::Report;
@@ -238,9 +237,16 @@ impl Tuning {
         study_run::tell_recovered(&session);
         let screen = Screen::new(args.quiet);
         let told = Told::new(screen.clone(), args.quiet, &self.study, &self.question);
-        let engine = LocalEngine::new(node, Roots::default(), true);
+        let purpose = Purpose {
+            place: dir.path(),
+            base: &settings.base,
+            sole: true,
+            most_nodes: self.study.engine().usual_nodes(),
+            node,
+        };
+        let engine = engines::open(self.study.engine(), &purpose)?;
         let run = |session: &Session| {
-            let outlook = session.run(&engine, &interrupt, &told);
+            let outlook = session.run(engine.as_ref(), &interrupt, &told);
             outlook.map_err(|error| study_run::cannot_run(error, &dir))
         };
         let ended = self.drive(&mut session, &settings, &told, run);

@@ -1,0 +1,197 @@
+//! The engine that a study or a command asks for.
+
+use crate::context;
+use crate::failure::Failure;
+use paceline_agent::{
+    ClusterEngine, OpenClusterError, SlurmOptions, SshOptions, slurm_engine, ssh_engine,
+};
+use paceline_engine::{LocalEngine, StartError};
+use paceline_model::NodeName;
+use paceline_probe::Roots;
+use paceline_runner::study::SyncEngine;
+use paceline_study::{EngineKind, EngineSettings, RawStudy, Supply};
+use sha2::{Digest, Sha256};
+use std::path::{Path, PathBuf};
+
+/// Where a command is run, as `run` has it.
+#[derive(Debug, Clone, Default, clap::Args)]
+pub(crate) struct EngineArgs {
+    /// Run the command elsewhere: ssh:HOST,HOST, slurm, or a file with an [engine] section such as
+    /// a study.toml
+    #[arg(long, value_name = "ENGINE")]
+    pub(crate) engine: Option<String>,
+    /// On so many nodes [default: all hosts of ssh, else 1]
+    #[arg(long, value_name = "N", requires = "engine", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) nodes: Option<u32>,
+    /// Start the command so many times on each node, each with its rank
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
+    pub(crate) tasks_per_node: Option<u32>,
+}
+
+impl EngineArgs {
+    /// The engine's settings, those of the command line over those of the file.
+    pub(crate) fn settings(&self) -> Result<EngineSettings, Failure> {
+        let mut settings = match &self.engine {
+            None => EngineSettings::local(),
+            Some(text) => parse(text)?,
+        };
+        if let Some(most) = settings.most_nodes()
+            && let Some(nodes) = self.nodes.filter(|nodes| *nodes > most)
+        {
+            return Err(Failure::user(anyhow::anyhow!(
+                "{nodes} nodes are asked for, and there are {most}"
+            )));
+        }
+        settings.nodes = self.nodes.or(settings.nodes);
+        settings.tasks_per_node = self.tasks_per_node.unwrap_or(settings.tasks_per_node);
+        Ok(settings)
+    }
+}
+
+fn parse(text: &str) -> Result<EngineSettings, Failure> {
+    let (name, toml) = match text.split_once(':') {
+        Some(("ssh", hosts)) => {
+            let hosts: Vec<String> = hosts.split(',').map(|host| format!("{host:?}")).collect();
+            let toml = format!("[engine]\nkind = \"ssh\"\nhosts = [{}]\n", hosts.join(", "));
+            ("--engine", toml)
+        }
+        _ if text == "slurm" => ("--engine", "[engine]\nkind = \"slurm\"\n".to_owned()),
+        _ if text == "local" => return Ok(EngineSettings::local()),
+        _ => {
+            let file = paceline_answers::study_file::file_of(Path::new(text));
+            let read = paceline_files::read_text(&file, 4 << 20);
+            let toml = read.map_err(|error| {
+                Failure::user(error).hint("--engine takes ssh:HOST,HOST or a file with [engine]")
+            })?;
+            (text, toml)
+        }
+    };
+    let settings = RawStudy::parse(name, &toml).and_then(|raw| raw.engine());
+    let settings = settings.map_err(Failure::user)?;
+    match AVAILABLE.contains(&settings.kind) {
+        true => Ok(settings),
+        false => Err(Failure::user(anyhow::anyhow!(
+            "engine \"{}\" is not available in this version",
+            settings.kind.word()
+        ))),
+    }
+}
+
+/// The engines of this version.
+pub(crate) const AVAILABLE: &[EngineKind] =
+    &[EngineKind::Local, EngineKind::Ssh, EngineKind::Slurm];
+
+/// What an engine is opened for.
+pub(crate) struct Purpose<'a> {
+    /// What tells its agents from those of others: where the study or the run is
+    /// recorded.
+    pub(crate) place: &'a Path,
+    /// The directory that is copied to nodes, if anything is.
+    pub(crate) base: &'a Path,
+    /// Whether one run takes place at a time.
+    pub(crate) sole: bool,
+    /// The nodes of the largest run.
+    pub(crate) most_nodes: u32,
+    /// This machine.
+    pub(crate) node: NodeName,
+}
+
+/// Opens the engine. No node is reached yet.
+pub(crate) fn open(
+    settings: &EngineSettings,
+    purpose: &Purpose<'_>,
+) -> Result<Box<dyn SyncEngine>, Failure> {
+    match settings.kind {
+        EngineKind::Ssh => Ok(Box::new(ssh(settings, purpose)?)),
+        EngineKind::Slurm => Ok(Box::new(slurm(settings, purpose)?)),
+        _ => Ok(Box::new(LocalEngine::new(
+            purpose.node.clone(),
+            Roots::default(),
+            purpose.sole,
+        ))),
+    }
+}
+
+fn ssh(settings: &EngineSettings, purpose: &Purpose<'_>) -> Result<ClusterEngine, Failure> {
+    let key = key(purpose);
+    let options = SshOptions {
+        hosts: settings.hosts.clone(),
+        config: settings
+            .ssh_config
+            .as_ref()
+            .map(|config| purpose.base.join(config)),
+        address: settings.address.clone(),
+        silence: settings.silence,
+        ships_program: settings.binary == Supply::Ship,
+        ships: (settings.data == Supply::Ship).then(|| purpose.base.to_owned()),
+        program: context::program()?,
+        // A Unix socket's path is short, so the directory is near the root.
+        sockets: PathBuf::from(format!("/tmp/paceline-{key}-{}", std::process::id())),
+        key,
+    };
+    ssh_engine(options).map_err(cannot_open)
+}
+
+fn slurm(settings: &EngineSettings, purpose: &Purpose<'_>) -> Result<ClusterEngine, Failure> {
+    let options = [
+        ("partition", &settings.partition),
+        ("account", &settings.account),
+        ("qos", &settings.qos),
+    ];
+    let given = options.into_iter();
+    let given = given.filter_map(|(name, value)| Some(format!("--{name}={}", value.as_ref()?)));
+    let mut words: Vec<String> = given.collect();
+    if let Some(time) = settings.time {
+        // Slurm counts in minutes unless it is told more.
+        words.push(format!("--time=0:{}", time.as_secs().max(1)));
+    }
+    words.extend(settings.extra.iter().cloned());
+    let options = SlurmOptions {
+        words,
+        is_pilot: settings.pilot,
+        pilot_nodes: purpose.most_nodes,
+        address: settings.address.clone(),
+        silence: settings.silence,
+        program: context::program()?,
+        key: key(purpose),
+    };
+    slurm_engine(options).map_err(cannot_open)
+}
+
+fn cannot_open(error: OpenClusterError) -> Failure {
+    match error {
+        OpenClusterError::Address(_) => {
+            Failure::user(error).hint("[engine] address says where nodes reach this machine")
+        }
+        OpenClusterError::Hub(_) | OpenClusterError::Directory { .. } => Failure::world(error),
+    }
+}
+
+/// Differs between studies and machines, and not between two sessions of a study.
+fn key(purpose: &Purpose<'_>) -> String {
+    let place = std::path::absolute(purpose.place).unwrap_or_else(|_| purpose.place.to_owned());
+    let text = format!("{}\n{}", purpose.node, place.display());
+    let digest = Sha256::digest(text);
+    digest[..6]
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect()
+}
+
+/// Why a cluster has started nothing.
+pub(crate) fn cannot_start(error: StartError) -> Failure {
+    match &error {
+        StartError::TooFewNodes { .. } => {
+            Failure::user(error).hint("a cluster is named under [engine]; `hosts` lists its nodes")
+        }
+        StartError::OnNode {
+            is_the_users: true, ..
+        } => Failure::user(error)
+            .hint("a command has to be there on every node; data = \"ship\" copies what is here"),
+        StartError::Cluster(_) => Failure::world(error).hint(
+            "every host must be reached by `ssh -o BatchMode=yes HOST true`; address under [engine] \
+             says where hosts reach this machine",
+        ),
+        _ => Failure::world(error),
+    }
+}

@@ -142,15 +142,20 @@ fn nothing_outlives_a_killed_agent_and_the_run_says_that_its_node_is_lost() {
     write(dir.path(), "engine.toml", &hosts.engine(""));
     let second = mark(2);
     // One of them leaves the process group and the session of its command.
-    let script = format!("setsid sleep {second} & exec sleep {second}");
+    let script = format!("echo up; setsid sleep {second} & exec sleep {second}");
     let words = "run --quiet --out record --engine engine.toml --".split(' ');
     let child = paceline(dir.path(), words.chain(["sh", "-c", &script]))
         .stdout(Stdio::null())
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
+    // What a command printed has come only after the word that it was started.
+    let is_up = |worker: u32| {
+        let log = dir.path().join(format!("record/log/worker{worker}.out"));
+        std::fs::read_to_string(log).is_ok_and(|text| text.contains("up"))
+    };
     wait_until("both nodes run", || {
-        processes(&["sleep", &second]).len() == 4
+        processes(&["sleep", &second]).len() == 4 && is_up(0) && is_up(1)
     });
     let agents = agents(&hosts.names[1]);
     let [agent] = agents.as_slice() else {
@@ -201,6 +206,12 @@ fn after_a_killed_controller_nothing_is_left_and_the_same_command_goes_on() {
     });
     child.kill().unwrap();
     child.wait().unwrap();
+    // A rank that was about to start when the controller was killed still may: the
+    // session is over when its agents are.
+    wait_until("nothing is left of the first session", || {
+        processes(&["sleep", &third]).is_empty()
+            && hosts.names.iter().all(|host| agents(host).is_empty())
+    });
     std::fs::remove_file(dir.path().join("wait")).unwrap();
     // What the interrupted run has written is written again.
     for entry in std::fs::read_dir(dir.path()).unwrap().flatten() {
@@ -210,9 +221,6 @@ fn after_a_killed_controller_nothing_is_left_and_the_same_command_goes_on() {
     }
     let ran = run(dir.path(), ["study", "run", "study.toml", "--quiet"]);
     assert_eq!(ran.code, Some(0), "{}", ran.err);
-    wait_until("nothing is left of the first session", || {
-        processes(&["sleep", &third]).is_empty()
-    });
     for (speed, nodes) in [(1, 1), (1, 2), (2, 1), (2, 2)] {
         let path = dir.path().join(format!("{speed}-0-{nodes}"));
         let mut ranks: Vec<String> = std::fs::read_to_string(&path)

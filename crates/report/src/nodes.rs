@@ -101,7 +101,7 @@ fn workers(node: &ClusterNode) -> String {
     match numbers.as_slice() {
         [] => "-".to_owned(),
         [only] => only.to_string(),
-        [first, .., last] if (*last - *first) as usize + 1 == numbers.len() => {
+        [first, .., last] if last.checked_sub(*first) == Some(numbers.len() as u32 - 1) => {
             format!("{first}–{last}")
         }
         all => {
@@ -147,7 +147,8 @@ mod tests {
         assert!(
             lines
                 .iter()
-                .any(|line| line.contains("0–2") && line.contains("-1.5 ± 0.07 ms"))
+                .any(|line| line.contains("0–2") && line.contains("-1.5 ± 0.070 ms")),
+            "{text}"
         );
         assert!(lines.iter().any(|line| line.contains("3,7")));
         assert_eq!(table(None, &[], 100, Style::Plain), "");

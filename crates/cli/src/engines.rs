@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 /// Where a command is run, as `run` has it.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub(crate) struct EngineArgs {
-    /// Run the command elsewhere: ssh:HOST,HOST, slurm, or a file with an [engine] section such as
+    /// Run the command elsewhere: ssh:HOST,HOST, slurm, or a file with an `engine` section such as
     /// a study.toml
     #[arg(long, value_name = "ENGINE")]
     pub(crate) engine: Option<String>,

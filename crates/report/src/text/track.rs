@@ -11,7 +11,7 @@ const REACH: f64 = 2.0;
 /// ```
 /// use paceline_report::text::track;
 /// let drawn = track((8.0, 10.0, 12.0), Some(13.0), Some(11.0), 21);
-/// assert_eq!(drawn, "     ├────┼─●──┤ ┃   ");
+/// assert_eq!(drawn, "     ├────┼──●─┤  ┃  ");
 /// ```
 #[must_use]
 pub fn track(

@@ -68,10 +68,16 @@ fn a_run_has_the_samples_logs_and_exits_of_every_node() {
         return;
     };
     write(dir.path(), "engine.toml", &hosts.engine(""));
-    let script = "echo rank $RANK; echo \"{\\\"score\\\": 3}\" >>\"$PACELINE_EVENTS\"; sleep 0.5; \
-                  exit $((RANK * 3))";
+    // The one that fails waits for the other, which it would end.
+    let there = dir.path().join("there");
+    let script = format!(
+        "echo rank $RANK; echo \"{{\\\"score\\\": 3}}\" >>\"$PACELINE_EVENTS\"; sleep 0.5; \
+         if [ $RANK = 0 ]; then touch {there}; exit 0; fi; \
+         until [ -e {there} ]; do sleep 0.1; done; sleep 2; exit 3",
+        there = there.display()
+    );
     let words = "run --quiet --interval 100ms --out record --engine engine.toml --";
-    let words = words.split(' ').chain(["sh", "-c", script]);
+    let words = words.split(' ').chain(["sh", "-c", script.as_str()]);
     let ran = run(dir.path(), words);
     assert_eq!(ran.code, Some(3), "{}", ran.err);
     let record = Run::open(&dir.path().join("record")).unwrap();

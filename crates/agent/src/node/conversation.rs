@@ -166,7 +166,7 @@ fn act(
             let run = start.run;
             let mut task = shared.task.lock();
             let begun = match &*task {
-                Some(busy) if !busy.is_over() => {
+                Some(busy) if !busy.is_over_soon() => {
                     Err((Refusal::Node, "another run takes place".to_owned()))
                 }
                 _ => Task::start(shared, *start),

@@ -73,7 +73,15 @@ impl Task {
         }
     }
 
-    pub(super) fn is_over(&self) -> bool {
+    /// Whether the run is over, or is within moments: the controller may hear of
+    /// its end, and start the next, before the thread that told has returned.
+    pub(super) fn is_over_soon(&self) -> bool {
+        let pause = Duration::from_millis(1);
+        let mut waited = Duration::ZERO;
+        while !self.thread.is_finished() && waited < SOON {
+            std::thread::sleep(pause);
+            waited += pause;
+        }
         self.thread.is_finished()
     }
 
@@ -99,6 +107,9 @@ impl Task {
         let _ = self.thread.join();
     }
 }
+
+/// What is left of a run after its end was told takes less.
+const SOON: Duration = Duration::from_secs(2);
 
 /// Turns what the engine tells into numbered messages.
 struct Collector {

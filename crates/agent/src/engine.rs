@@ -4,7 +4,8 @@ use crate::hub::{Agent, Hub, NoAnswer, NodeRun, WholeRun};
 use crate::protocol::{Refusal, StartCommand, StartRun, ToAgent};
 use crate::site::Site;
 use paceline_engine::{
-    Allocation, Command, Endpoint, Engine, Job, Launch, Leftovers, Message, RunClock, StartError,
+    Allocation, Command, Endpoint, Engine, Job, Launch, Leftovers, Message, NodeRequest, RunClock,
+    StartError,
 };
 use paceline_model::{NodeName, WorkerId};
 use std::collections::{BTreeMap, BTreeSet};
@@ -147,10 +148,10 @@ impl Engine for ClusterEngine {
 
     fn allocate(
         &self,
-        nodes: u32,
+        request: &NodeRequest,
         is_cancelled: &dyn Fn() -> bool,
     ) -> Result<Allocation, StartError> {
-        let acquired = self.site.acquire(&self.hub, nodes, is_cancelled)?;
+        let acquired = self.site.acquire(&self.hub, request, is_cancelled)?;
         let agents = self.agents(&acquired.nodes);
         let agents = agents.inspect_err(|_| {
             let job = acquired.job.as_deref();

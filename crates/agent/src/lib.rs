@@ -6,7 +6,9 @@
 //! engine at the end of a line: it starts commands, samples its node, and tells
 //! everything that happens, with numbers, so that a line that is cut for a while
 //! loses nothing. [`ssh_engine`] gives an [`Engine`](paceline_engine::Engine) whose
-//! nodes are hosts that OpenSSH reaches, [`slurm_engine`] one whose nodes Slurm gives.
+//! nodes are hosts that OpenSSH reaches, [`slurm_engine`] one whose nodes Slurm gives,
+//! [`spark_engine`] one whose nodes are executors of a Spark application, and
+//! [`ray_engine`] one whose nodes are those of a placement group of Ray.
 //!
 //! Times of a node are turned into times of the run by comparing clocks, so that
 //! one record has one time line. An agent that hears nothing of its controller for
@@ -20,13 +22,18 @@ mod engine;
 mod hub;
 mod node;
 mod protocol;
+mod ray;
 mod site;
 mod slurm;
+mod spark;
 mod spool;
 mod ssh;
+mod way;
 
 pub use engine::ClusterEngine;
 pub use hub::OpenHubError;
 pub use node::{AgentError, AgentOptions, Stop, run_agent};
+pub use ray::{RayApi, RayApiError, RayError, RayOptions, ray_engine};
 pub use slurm::{SlurmError, SlurmOptions, slurm_engine};
+pub use spark::{SparkError, SparkOptions, spark_engine};
 pub use ssh::{OpenClusterError, SshError, SshOptions, ssh_engine};

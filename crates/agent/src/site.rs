@@ -1,7 +1,7 @@
 //! Where agents are started.
 
 use crate::hub::Hub;
-use paceline_engine::StartError;
+use paceline_engine::{NodeRequest, RunClock, StartError};
 use paceline_model::NodeName;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -15,7 +15,7 @@ pub(crate) trait Site: Send + Sync {
     fn acquire(
         &self,
         hub: &Hub,
-        nodes: u32,
+        request: &NodeRequest,
         is_cancelled: &dyn Fn() -> bool,
     ) -> Result<Acquired, StartError>;
 
@@ -42,4 +42,12 @@ pub(crate) struct Acquired {
     pub(crate) nodes: Vec<NodeName>,
     pub(crate) queued: Duration,
     pub(crate) job: Option<String>,
+}
+
+/// Tells what one controller has asked a cluster for apart.
+pub(crate) fn stamp(clock: &RunClock) -> String {
+    let since = clock
+        .started_at()
+        .duration_since(std::time::SystemTime::UNIX_EPOCH);
+    format!("{:x}", since.map_or(0, |since| since.as_micros()))
 }

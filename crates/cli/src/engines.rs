@@ -3,21 +3,22 @@
 use crate::context;
 use crate::failure::Failure;
 use paceline_agent::{
-    ClusterEngine, OpenClusterError, SlurmOptions, SshOptions, slurm_engine, ssh_engine,
+    ClusterEngine, OpenClusterError, RayApi, RayOptions, SlurmOptions, SparkOptions, SshOptions,
+    ray_engine, slurm_engine, spark_engine, ssh_engine,
 };
-use paceline_engine::{LocalEngine, StartError};
+use paceline_engine::{LocalEngine, NodeRequest, StartError};
 use paceline_model::NodeName;
 use paceline_probe::Roots;
 use paceline_runner::study::SyncEngine;
-use paceline_study::{EngineKind, EngineSettings, RawStudy, Supply};
+use paceline_study::{EngineKind, EngineSettings, RawStudy, Supply, Word};
 use sha2::{Digest, Sha256};
 use std::path::{Path, PathBuf};
 
 /// Where a command is run, as `run` has it.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub(crate) struct EngineArgs {
-    /// Run the command elsewhere: ssh:HOST,HOST, slurm, or a file with an `engine` section such as
-    /// a study.toml
+    /// Run the command elsewhere: ssh:HOST,HOST, slurm, spark:MASTER, ray:DASHBOARD, or a file with
+    /// an `engine` section such as a study.toml
     #[arg(long, value_name = "ENGINE")]
     pub(crate) engine: Option<String>,
     /// On so many nodes [default: all hosts of ssh, else 1]
@@ -55,13 +56,22 @@ fn parse(text: &str) -> Result<EngineSettings, Failure> {
             let toml = format!("[engine]\nkind = \"ssh\"\nhosts = [{}]\n", hosts.join(", "));
             ("--engine", toml)
         }
+        Some(("spark", master)) => {
+            let toml = format!("[engine]\nkind = \"spark\"\nmaster = {master:?}\n");
+            ("--engine", toml)
+        }
+        Some(("ray", dashboard)) => {
+            let toml = format!("[engine]\nkind = \"ray\"\ndashboard = {dashboard:?}\n");
+            ("--engine", toml)
+        }
+        _ if text == "spark" => ("--engine", "[engine]\nkind = \"spark\"\n".to_owned()),
         _ if text == "slurm" => ("--engine", "[engine]\nkind = \"slurm\"\n".to_owned()),
         _ if text == "local" => return Ok(EngineSettings::local()),
         _ => {
             let file = paceline_answers::study_file::file_of(Path::new(text));
             let read = paceline_files::read_text(&file, 4 << 20);
             let toml = read.map_err(|error| {
-                Failure::user(error).hint("--engine takes ssh:HOST,HOST or a file with [engine]")
+                Failure::user(error).hint("--engine takes ssh:HOST,HOST, slurm, spark:MASTER, ray:DASHBOARD or a file with [engine]")
             })?;
             (text, toml)
         }
@@ -78,8 +88,15 @@ fn parse(text: &str) -> Result<EngineSettings, Failure> {
 }
 
 /// The engines of this version.
-pub(crate) const AVAILABLE: &[EngineKind] =
-    &[EngineKind::Local, EngineKind::Ssh, EngineKind::Slurm];
+pub(crate) const AVAILABLE: &[EngineKind] = <EngineKind as Word>::ALL;
+
+/// What a run asks for of which only the settings say how many nodes it has.
+pub(crate) fn request(settings: &EngineSettings) -> NodeRequest {
+    NodeRequest {
+        cores: settings.spark.executor_cores,
+        ..NodeRequest::machines(settings.usual_nodes())
+    }
+}
 
 /// What an engine is opened for.
 pub(crate) struct Purpose<'a> {
@@ -90,10 +107,18 @@ pub(crate) struct Purpose<'a> {
     pub(crate) base: &'a Path,
     /// Whether one run takes place at a time.
     pub(crate) sole: bool,
-    /// The nodes of the largest run.
-    pub(crate) most_nodes: u32,
+    /// What is known to be asked for.
+    pub(crate) requests: Vec<NodeRequest>,
     /// This machine.
     pub(crate) node: NodeName,
+}
+
+impl Purpose<'_> {
+    /// The nodes of the largest run that is known.
+    fn most_nodes(&self) -> u32 {
+        let nodes = self.requests.iter().map(|it| it.nodes);
+        nodes.max().unwrap_or(1)
+    }
 }
 
 /// Opens the engine. No node is reached yet.
@@ -104,7 +129,9 @@ pub(crate) fn open(
     match settings.kind {
         EngineKind::Ssh => Ok(Box::new(ssh(settings, purpose)?)),
         EngineKind::Slurm => Ok(Box::new(slurm(settings, purpose)?)),
-        _ => Ok(Box::new(LocalEngine::new(
+        EngineKind::Spark => Ok(Box::new(spark(settings, purpose)?)),
+        EngineKind::Ray => Ok(Box::new(ray(settings, purpose)?)),
+        EngineKind::Local => Ok(Box::new(LocalEngine::new(
             purpose.node.clone(),
             Roots::default(),
             purpose.sole,
@@ -149,13 +176,76 @@ fn slurm(settings: &EngineSettings, purpose: &Purpose<'_>) -> Result<ClusterEngi
     let options = SlurmOptions {
         words,
         is_pilot: settings.pilot,
-        pilot_nodes: purpose.most_nodes,
+        pilot_nodes: purpose.most_nodes(),
         address: settings.address.clone(),
         silence: settings.silence,
         program: context::program()?,
         key: key(purpose),
     };
     slurm_engine(options).map_err(cannot_open)
+}
+
+fn spark(settings: &EngineSettings, purpose: &Purpose<'_>) -> Result<ClusterEngine, Failure> {
+    let spark = &settings.spark;
+    let variable = |name| context::variable(name).map(|it| it.to_string_lossy().into_owned());
+    let python = spark.python.clone();
+    let python = python
+        .or_else(|| variable("PYSPARK_DRIVER_PYTHON"))
+        .or_else(|| variable("PYSPARK_PYTHON"));
+    let options = SparkOptions {
+        master: spark.master.clone(),
+        executor_memory: spark.executor_memory.clone(),
+        conf: spark.conf.clone(),
+        python: python.unwrap_or_else(|| "python3".to_owned()),
+        executor_python: spark.python.clone(),
+        home: spark.home.clone(),
+        requests: purpose.requests.clone(),
+        address: settings.address.clone(),
+        silence: settings.silence,
+        wait: settings.wait,
+        ships_program: settings.binary == Supply::Ship,
+        program: context::program()?,
+        key: key(purpose),
+    };
+    spark_engine(options).map_err(cannot_open)
+}
+
+fn ray(settings: &EngineSettings, purpose: &Purpose<'_>) -> Result<ClusterEngine, Failure> {
+    let ray = &settings.ray;
+    let file = ray.token_file.as_ref().map(|file| purpose.base.join(file));
+    let token = ray_token(file.as_deref())?;
+    let dashboard = ray.dashboard.as_deref().unwrap_or_default();
+    let options = RayOptions {
+        api: RayApi::new(dashboard, token.as_deref()).map_err(Failure::user)?,
+        bundle: ray.bundle.clone(),
+        python: ray.python.clone().unwrap_or_else(|| "python3".to_owned()),
+        most_nodes: purpose.most_nodes(),
+        address: settings.address.clone(),
+        silence: settings.silence,
+        wait: settings.wait,
+        ships_program: settings.binary == Supply::Ship,
+        program: context::program()?,
+        key: key(purpose),
+    };
+    ray_engine(options).map_err(cannot_open)
+}
+
+/// The bearer token of Ray: that of `file`, else what Ray's own variables say. It
+/// is never recorded.
+pub(crate) fn ray_token(file: Option<&Path>) -> Result<Option<String>, Failure> {
+    let variable = |name| context::variable(name).map(PathBuf::from);
+    let file = match (file, context::variable("RAY_AUTH_TOKEN")) {
+        (Some(file), _) => Some(file.to_owned()),
+        (None, Some(token)) => return Ok(Some(token.to_string_lossy().into_owned())),
+        (None, None) => variable("RAY_AUTH_TOKEN_PATH"),
+    };
+    let read = |file: PathBuf| {
+        let text = paceline_files::read_text(&file, 64 << 10);
+        text.map(|text| text.trim().to_owned()).map_err(|error| {
+            Failure::user(error).hint("token_file under [engine] names the file with Ray's token")
+        })
+    };
+    file.map(read).transpose()
 }
 
 fn cannot_open(error: OpenClusterError) -> Failure {
@@ -179,7 +269,7 @@ fn key(purpose: &Purpose<'_>) -> String {
 }
 
 /// Why a cluster has started nothing.
-pub(crate) fn cannot_start(error: StartError) -> Failure {
+pub(crate) fn cannot_start(error: StartError, kind: EngineKind) -> Failure {
     match &error {
         StartError::TooFewNodes { .. } => {
             Failure::user(error).hint("a cluster is named under [engine]; `hosts` lists its nodes")
@@ -188,10 +278,24 @@ pub(crate) fn cannot_start(error: StartError) -> Failure {
             is_the_users: true, ..
         } => Failure::user(error)
             .hint("a command has to be there on every node; data = \"ship\" copies what is here"),
-        StartError::Cluster(_) => Failure::world(error).hint(
-            "every host must be reached by `ssh -o BatchMode=yes HOST true`; address under [engine] \
-             says where hosts reach this machine",
-        ),
+        StartError::Cluster(_) => Failure::world(error).hint(match kind {
+            EngineKind::Spark => {
+                "`paceline doctor --engine spark` tries each step; wait under [engine] says how \
+                 long executors are waited for, address where they reach this machine"
+            }
+            EngineKind::Ray => {
+                "`paceline doctor --engine ray` tries each step; python under [engine] is one that \
+                 has Ray, address says where nodes reach this machine"
+            }
+            EngineKind::Slurm => {
+                "`paceline doctor --engine slurm` tries each step; address under [engine] says \
+                 where nodes reach this machine"
+            }
+            EngineKind::Local | EngineKind::Ssh => {
+                "every host must be reached by `ssh -o BatchMode=yes HOST true`; address under \
+                 [engine] says where hosts reach this machine"
+            }
+        }),
         _ => Failure::world(error),
     }
 }

@@ -95,6 +95,13 @@ fn a_run_that_is_behind_after_an_epoch_is_stopped() {
     // What was stopped is not run again, and counts as a finding, not as a failure.
     assert_eq!(found["failed"], 0);
     assert_eq!(tune(dir.path()), found);
+    // What they had reported by then is no result of theirs.
+    let words = "analyze s.tune --response loss --formula loss~x --format json";
+    let analyzed = run(dir.path(), words.split_whitespace());
+    assert_eq!(analyzed.code, Some(0), "{}", analyzed.err);
+    let answer: Value = serde_json::from_str(&analyzed.out).expect("the answer is JSON");
+    // Four candidates on the first budget, of which two were stopped, two on the last.
+    assert_eq!(answer["observations"], 4, "{}", analyzed.out);
 }
 
 #[test]

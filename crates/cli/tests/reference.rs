@@ -20,7 +20,12 @@ fn table(rows: impl Iterator<Item = (&'static str, Unit, Aggregate, &'static str
             Aggregate::Level => "level",
         };
         let column_type = match unit {
-            Unit::Seconds | Unit::Megahertz => "double",
+            Unit::Seconds
+            | Unit::Megahertz
+            | Unit::Share
+            | Unit::Joules
+            | Unit::Watts
+            | Unit::Celsius => "double",
             Unit::Bytes | Unit::Count => "int64",
         };
         text.push_str(&format!(
@@ -161,6 +166,10 @@ fn the_guide_names_the_limits_that_the_verdict_uses() {
     let share = |share: f64| format!("{:.0}% of the interval", share * 100.0);
     let rows = [
         format!(
+            "| gpu | the run's GPUs executed something | {} |",
+            share(limits.gpu_busy)
+        ),
+        format!(
             "| memory | tasks waited for memory (PSI) | {} |",
             share(limits.memory_pressure)
         ),
@@ -181,11 +190,16 @@ fn the_guide_names_the_limits_that_the_verdict_uses() {
             share(limits.disk_busy)
         ),
         format!(
-            "| network | data moved while the run used less than half a cpu | {:.0} MB/s |",
+            "| network | its own connections to other hosts moved data while it used less than \
+             half a cpu | {:.0} MB/s |",
             limits.network_bytes_per_s / 1e6
         ),
         format!(
-            "| network | TCP sent segments again | {:.0}% of the packets |",
+            "| network | one of them always had data on its way | {} |",
+            share(limits.network_busy)
+        ),
+        format!(
+            "| network | they sent segments again | {:.0}% of the segments |",
             limits.retransmitted * 100.0
         ),
     ];

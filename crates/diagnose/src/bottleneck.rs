@@ -13,8 +13,10 @@ pub enum Resource {
     Disk,
     /// Main memory: reclaim, swapping.
     Memory,
-    /// Network interfaces other than loopback.
+    /// The way to other hosts, by the run's own connections.
     Network,
+    /// The run's own GPUs.
+    Gpu,
 }
 
 impl fmt::Display for Resource {
@@ -24,6 +26,7 @@ impl fmt::Display for Resource {
             Self::Disk => "disk",
             Self::Memory => "memory",
             Self::Network => "network",
+            Self::Gpu => "gpu",
         })
     }
 }
@@ -39,7 +42,8 @@ pub enum Holder {
 
 impl Holder {
     /// Every holder, in the order in which ties are decided.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 6] = [
+        Self::Resource(Resource::Gpu),
         Self::Resource(Resource::Memory),
         Self::Resource(Resource::Disk),
         Self::Resource(Resource::Cpu),
@@ -95,8 +99,13 @@ pub struct Limits {
     pub disk_busy: f64,
     /// The share of sent segments that TCP had to send again.
     pub retransmitted: f64,
+    /// The share of the interval in which the run's GPUs executed anything.
+    pub gpu_busy: f64,
     /// Network bytes per second below which a waiting run does not wait for it.
     pub network_bytes_per_s: f64,
+    /// The share of the interval in which one of the run's connections had data
+    /// on its way.
+    pub network_busy: f64,
 }
 
 impl Default for Limits {
@@ -108,7 +117,9 @@ impl Default for Limits {
             cpu_of_one: 0.85,
             disk_busy: 0.80,
             retransmitted: 0.01,
+            gpu_busy: 0.85,
             network_bytes_per_s: 1e6,
+            network_busy: 0.80,
         }
     }
 }
@@ -135,6 +146,16 @@ pub(crate) fn classify(sample: &Sample, node: Node, limits: &Limits) -> Class {
     let read = |measure| sample.readings.get(measure);
     let share = |measure| read(measure).map(|value| (value / seconds).clamp(0.0, 1.0));
     let amount = |measure| read(measure).unwrap_or(0.0);
+
+    // A GPU that hardly pauses is what the run is as fast as, whatever its processes
+    // do meanwhile: one that waits for its GPU often keeps a CPU busy with it.
+    if let Some(busy) = read(Measure::RunGpuBusy).filter(|&busy| busy >= limits.gpu_busy) {
+        return Class {
+            holder: Holder::Resource(Resource::Gpu),
+            cause: Cause::Saturated,
+            strength: busy,
+        };
+    }
 
     let run_cpus = (amount(Measure::RunCpuUser) + amount(Measure::RunCpuSystem)) / seconds;
     let run_disk_bytes = amount(Measure::RunDiskRead) + amount(Measure::RunDiskWrite);
@@ -200,13 +221,16 @@ pub(crate) fn classify(sample: &Sample, node: Node, limits: &Limits) -> Class {
         return saturated(Resource::Disk, disk_busy);
     }
     // No counter tells the speed of a link for certain. A run that neither
-    // computes nor waits for a disk while much data moves, waits for that data.
-    let net_rate = (amount(Measure::NodeNetRx) + amount(Measure::NodeNetTx)) / seconds;
-    let again = amount(Measure::NodeTcpRetransmits) / amount(Measure::NodeNetTxPackets).max(1.0);
+    // computes nor waits for a disk while much of its own data moves, or while
+    // its own connection always has some on its way, waits for that data. What
+    // the machine moves says nothing about the run: it may be anybody's.
+    let net_rate = (amount(Measure::RunNetRx) + amount(Measure::RunNetTx)) / seconds;
+    let again = amount(Measure::RunTcpRetransmits) / amount(Measure::RunTcpSegments).max(100.0);
+    let net_busy = share(Measure::RunNetBusy).unwrap_or(0.0);
     let computing = run_cpus >= 0.5;
-    if !computing && net_rate >= limits.network_bytes_per_s
-        || again > limits.retransmitted && net_rate > 0.0
-    {
+    let is_moving =
+        net_rate >= limits.network_bytes_per_s || net_busy >= limits.network_busy && net_rate > 0.0;
+    if !computing && (is_moving || again > limits.retransmitted && net_rate > 0.0) {
         return saturated(Resource::Network, net_rate);
     }
     Class {

@@ -10,12 +10,14 @@
 //! events come as arguments, findings go out with their evidence.
 
 mod bottleneck;
+mod gpu;
 mod phases;
 mod summary;
 mod tally;
 mod unusual;
 
 pub use bottleneck::{Cause, Holder, Limits, Resource};
+pub use gpu::{Awaited, Energy, Gpus, WaitedFor};
 pub use phases::Phase;
 pub use summary::{Amount, Usage};
 pub use tally::Tally;
@@ -40,6 +42,10 @@ pub struct Diagnosis {
     pub observed: Micros,
     /// Mean and peak of each resource.
     pub usage: Usage,
+    /// The node's GPUs, if any was read.
+    pub gpus: Option<Gpus>,
+    /// The energy of the node during the run.
+    pub energy: Energy,
     /// How long each resource held the run back, longest first; those that
     /// never did are absent.
     pub held: Vec<Held>,
@@ -79,6 +85,8 @@ pub fn diagnose(samples: &[Sample], events: &[Event], node: Node) -> Diagnosis {
     Diagnosis {
         observed,
         usage: Usage::from(&tally),
+        gpus: Gpus::of(&tally.gpu, samples, &classes, &limits),
+        energy: tally.energy,
         held: held(samples, &classes, observed),
         phases: phases::find(samples, &classes, events),
         unusual: unusual(&tally, node),
@@ -195,6 +203,71 @@ mod tests {
                 ],
             )],
             &[(DISK, Cause::Pressure, 1.0)],
+        );
+    }
+
+    #[test]
+    fn a_sleeper_beside_somebodys_download_is_not_held_by_the_network() {
+        let elsewhere: &[(Measure, f64)] = &[
+            (NodeNetRx, 80e6),
+            (NodeTcpRetransmits, 900.0),
+            (NodeNetTxPackets, 10_000.0),
+        ];
+        // Whether its own traffic is known to be none or is not known at all.
+        let known: Vec<_> = [elsewhere, &[(RunNetRx, 0.0), (RunNetTx, 0.0)]].concat();
+        check(&[(5, elsewhere)], &[(Holder::Nothing, Cause::Unknown, 1.0)]);
+        check(&[(5, &known)], &[(Holder::Nothing, Cause::Unknown, 1.0)]);
+        let diagnosis = diagnose(&samples(&[(5, &known)]), &[], NODE);
+        assert_eq!(diagnosis.unusual, []);
+        assert_eq!(
+            diagnosis.usage.net_rx_bytes_per_s.map(|a| a.total),
+            Some(0.0)
+        );
+        assert!(diagnosis.usage.net_is_own);
+        let diagnosis = diagnose(&samples(&[(5, elsewhere)]), &[], NODE);
+        assert!(!diagnosis.usage.net_is_own);
+    }
+
+    #[test]
+    fn a_run_whose_own_data_moves_while_it_does_not_compute_is_held_by_the_network() {
+        const NETWORK: Holder = Holder::Resource(Resource::Network);
+        let download: &[(Measure, f64)] = &[(RunNetRx, 5e6), (RunNetTx, 1e3), (RunCpuUser, 0.1)];
+        check(&[(5, download)], &[(NETWORK, Cause::Saturated, 1.0)]);
+        // A slow link moves little, but always has something to carry.
+        let slow: &[(Measure, f64)] = &[(RunNetTx, 5e4), (RunNetRx, 0.0), (RunNetBusy, 0.97)];
+        check(&[(5, slow)], &[(NETWORK, Cause::Saturated, 1.0)]);
+        // Whoever computes meanwhile does not wait for it.
+        let busy: &[(Measure, f64)] = &[(RunNetTx, 5e6), (RunNetRx, 0.0), (RunCpuUser, 0.99)];
+        check(&[(5, busy)], &[(CPU, Cause::Saturated, 1.0)]);
+    }
+
+    #[test]
+    fn what_loopback_sends_again_is_no_loss_on_the_way_to_other_hosts() {
+        let row: &[(Measure, f64)] = &[
+            (RunLoopbackTx, 1e9),
+            (RunLoopbackRx, 1e9),
+            (RunNetRx, 0.0),
+            (RunNetTx, 0.0),
+            (RunTcpSegments, 0.0),
+            (RunTcpRetransmits, 0.0),
+            (NodeTcpRetransmits, 1e5),
+            (NodeNetDrops, 3.0),
+            (NodeNetErrors, 0.0),
+        ];
+        let diagnosis = diagnose(&samples(&[(5, row)]), &[], NODE);
+        assert_eq!(diagnosis.unusual, []);
+        assert_eq!(diagnosis.held[0].by, Holder::Nothing);
+        let lossy: &[(Measure, f64)] = &[
+            (RunNetRx, 0.0),
+            (RunNetTx, 1e7),
+            (RunTcpSegments, 7e3),
+            (RunTcpRetransmits, 300.0),
+        ];
+        let diagnosis = diagnose(&samples(&[(5, lossy)]), &[], NODE);
+        let said: Vec<String> = diagnosis.unusual.iter().map(ToString::to_string).collect();
+        assert_eq!(
+            said,
+            ["its TCP connections sent 1500 segments again: the way to other hosts loses packets"]
         );
     }
 

@@ -26,9 +26,12 @@ pub struct Usage {
     pub disk_read_bytes_per_s: Option<Amount>,
     /// Disk writes of the run, in bytes per second.
     pub disk_write_bytes_per_s: Option<Amount>,
-    /// Bytes received per second by the node, loopback excluded.
+    /// Whether the traffic below is that of the run's own TCP sockets; else it
+    /// is the whole machine's, because nobody knows whose.
+    pub net_is_own: bool,
+    /// Bytes received per second from other hosts.
     pub net_rx_bytes_per_s: Option<Amount>,
-    /// Bytes sent per second by the node, loopback excluded.
+    /// Bytes sent per second to other hosts.
     pub net_tx_bytes_per_s: Option<Amount>,
     /// Bytes per second over loopback.
     pub loopback_bytes_per_s: Option<Amount>,
@@ -46,9 +49,10 @@ impl From<&Tally> for Usage {
             memory_bytes: tally.memory(),
             disk_read_bytes_per_s: tally.disk_read.amount(),
             disk_write_bytes_per_s: tally.disk_write.amount(),
-            net_rx_bytes_per_s: tally.net_rx.amount(),
-            net_tx_bytes_per_s: tally.net_tx.amount(),
-            loopback_bytes_per_s: tally.loopback.amount(),
+            net_is_own: tally.net_is_own(),
+            net_rx_bytes_per_s: tally.net().received.amount(),
+            net_tx_bytes_per_s: tally.net().sent.amount(),
+            loopback_bytes_per_s: tally.net().loopback.amount(),
             steal_cpus: tally.steal.amount(),
             iowait_cpus: tally.iowait.amount(),
         }

@@ -1,6 +1,7 @@
 //! Adding up samples one by one, so that a run of any length takes no memory.
 
 use crate::Amount;
+use crate::gpu::{Energy, GpuTally};
 use paceline_model::{Aggregate, GapReason, Measure, RunValue, Sample};
 
 /// Everything a summary of a run needs from its samples.
@@ -12,9 +13,9 @@ pub struct Tally {
     memory_peak: Option<f64>,
     pub(crate) disk_read: Rate,
     pub(crate) disk_write: Rate,
-    pub(crate) net_rx: Rate,
-    pub(crate) net_tx: Rate,
-    pub(crate) loopback: Rate,
+    /// What the run's own sockets moved, and what the whole node did.
+    own_net: Traffic,
+    node_net: Traffic,
     pub(crate) steal: Rate,
     pub(crate) iowait: Rate,
     cpu_user: Rate,
@@ -24,9 +25,9 @@ pub struct Tally {
     psi_io: Rate,
     pub(crate) swapped: Rate,
     pub(crate) throttled: Rate,
-    pub(crate) retransmits: Rate,
-    pub(crate) packets_sent: Rate,
     pub(crate) net_faults: Rate,
+    pub(crate) energy: Energy,
+    pub(crate) gpu: GpuTally,
     frequency: Option<(f64, f64)>,
     gaps: [usize; GapReason::ALL.len()],
 }
@@ -56,9 +57,29 @@ impl Tally {
             (&mut self.foreign_cpus, foreign),
             (&mut self.disk_read, read(Measure::RunDiskRead)),
             (&mut self.disk_write, read(Measure::RunDiskWrite)),
-            (&mut self.net_rx, read(Measure::NodeNetRx)),
-            (&mut self.net_tx, read(Measure::NodeNetTx)),
-            (&mut self.loopback, read(Measure::NodeLoopback)),
+            (&mut self.own_net.received, read(Measure::RunNetRx)),
+            (&mut self.own_net.sent, read(Measure::RunNetTx)),
+            // Both ends may be the run's: as for the node, what was sent counts,
+            // unless somebody else sent it.
+            (
+                &mut self.own_net.loopback,
+                read(Measure::RunLoopbackTx)
+                    .zip(read(Measure::RunLoopbackRx))
+                    .map(|(sent, received)| sent.max(received)),
+            ),
+            (&mut self.own_net.segments, read(Measure::RunTcpSegments)),
+            (
+                &mut self.own_net.retransmits,
+                read(Measure::RunTcpRetransmits),
+            ),
+            (&mut self.node_net.received, read(Measure::NodeNetRx)),
+            (&mut self.node_net.sent, read(Measure::NodeNetTx)),
+            (&mut self.node_net.loopback, read(Measure::NodeLoopback)),
+            (&mut self.node_net.segments, read(Measure::NodeNetTxPackets)),
+            (
+                &mut self.node_net.retransmits,
+                read(Measure::NodeTcpRetransmits),
+            ),
             (&mut self.steal, read(Measure::NodeCpuSteal)),
             (&mut self.iowait, read(Measure::NodeCpuIowait)),
             (&mut self.cpu_user, read(Measure::RunCpuUser)),
@@ -80,8 +101,6 @@ impl Tally {
                 both(Measure::NodeSwapIn, Measure::NodeSwapOut),
             ),
             (&mut self.throttled, read(Measure::RunCpuThrottled)),
-            (&mut self.retransmits, read(Measure::NodeTcpRetransmits)),
-            (&mut self.packets_sent, read(Measure::NodeNetTxPackets)),
             (
                 &mut self.net_faults,
                 both(Measure::NodeNetErrors, Measure::NodeNetDrops),
@@ -89,6 +108,8 @@ impl Tally {
         ] {
             rate.add(value, seconds);
         }
+        self.energy.add(sample);
+        self.gpu.add(sample);
         // At the last reading the commands have exited and hold nothing any more;
         // that is no memory they worked with.
         let held = level(Measure::RunMemPss).or(level(Measure::RunMemRss));
@@ -125,6 +146,20 @@ impl Tally {
         }
     }
 
+    /// Whether the traffic is known to be the run's own.
+    pub(crate) fn net_is_own(&self) -> bool {
+        self.own_net.received.seconds() > 0.0
+    }
+
+    /// What the run moved; the whole node where the run's own is unknown.
+    pub(crate) fn net(&self) -> &Traffic {
+        if self.net_is_own() {
+            &self.own_net
+        } else {
+            &self.node_net
+        }
+    }
+
     /// The lowest clock rate of the cores as a share of the highest.
     pub(crate) fn lowest_frequency(&self) -> Option<f64> {
         let (lowest, highest) = self.frequency.filter(|&(_, highest)| highest > 0.0)?;
@@ -157,15 +192,34 @@ impl Tally {
             RunValue::MemPeak => peak(self.memory()),
             RunValue::DiskRead => total(&self.disk_read),
             RunValue::DiskWrite => total(&self.disk_write),
-            RunValue::NetRx => total(&self.net_rx),
-            RunValue::NetTx => total(&self.net_tx),
+            RunValue::NetRx => total(&self.net().received),
+            RunValue::NetTx => total(&self.net().sent),
             RunValue::Iowait => total(&self.iowait),
             RunValue::Steal => total(&self.steal),
             RunValue::PsiCpu => total(&self.psi_cpu),
             RunValue::PsiMemory => total(&self.psi_memory),
             RunValue::PsiIo => total(&self.psi_io),
+            RunValue::Energy => self.energy.total(),
+            RunValue::CpuEnergy => self.energy.cpu,
+            RunValue::DramEnergy => self.energy.dram,
+            RunValue::GpuEnergy => self.energy.gpu,
+            RunValue::GpuBusy => mean(self.gpu.busy()),
+            RunValue::GpuMem => peak(self.gpu.memory()),
         }
     }
+}
+
+/// What moved over a network.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(crate) struct Traffic {
+    /// From and to other hosts.
+    pub(crate) received: Rate,
+    pub(crate) sent: Rate,
+    pub(crate) loopback: Rate,
+    /// Sent to other hosts; of the node, packets of every kind.
+    pub(crate) segments: Rate,
+    /// Sent again; of the node, over loopback as well.
+    pub(crate) retransmits: Rate,
 }
 
 /// An amount per second.
@@ -225,7 +279,7 @@ pub(crate) struct Level {
 }
 
 impl Level {
-    fn add(&mut self, value: Option<f64>, seconds: f64) {
+    pub(crate) fn add(&mut self, value: Option<f64>, seconds: f64) {
         let Some(value) = value else { return };
         self.seconds += seconds;
         self.weighted += value * seconds;

@@ -37,6 +37,8 @@ pub enum Unusual {
     Retransmits {
         /// Segments.
         count: f64,
+        /// Whether they are the run's own, to other hosts; else anybody's.
+        is_own: bool,
     },
     /// Packets were dropped or damaged.
     NetworkErrors {
@@ -84,15 +86,24 @@ impl fmt::Display for Unusual {
             Self::Throttled { seconds } => {
                 write!(f, "its cpu limit held it back for {seconds:.1} s")
             }
-            Self::Retransmits { count } => {
-                write!(
-                    f,
-                    "TCP sent {count:.0} segments again: the network loses packets"
-                )
-            }
-            Self::NetworkErrors { count } => {
-                write!(f, "{count:.0} packets were dropped or damaged")
-            }
+            Self::Retransmits {
+                count,
+                is_own: true,
+            } => write!(
+                f,
+                "its TCP connections sent {count:.0} segments again: the way to other hosts loses packets"
+            ),
+            Self::Retransmits {
+                count,
+                is_own: false,
+            } => write!(
+                f,
+                "TCP sent {count:.0} segments again, of this run or of others on the machine"
+            ),
+            Self::NetworkErrors { count } => write!(
+                f,
+                "the machine's network interfaces dropped or damaged {count:.0} packets"
+            ),
             Self::FrequencyChanged { lowest_share } => write!(
                 f,
                 "the cores' clock rate fell to {:.0}% of its highest: heat or power saving",
@@ -159,13 +170,19 @@ pub fn unusual(tally: &Tally, node: Node) -> Vec<Unusual> {
     note(seconds > 0.0, Unusual::Throttled { seconds });
     // One in a thousand is the rate from which TCP's throughput suffers; a
     // handful among few packets proves nothing.
-    let count = tally.retransmits.total();
+    let net = tally.net();
+    let (count, is_own) = (net.retransmits.total(), tally.net_is_own());
     note(
-        count > 0.001 * tally.packets_sent.total().max(1e4),
-        Unusual::Retransmits { count },
+        count > 0.001 * net.segments.total().max(1e4),
+        Unusual::Retransmits { count, is_own },
     );
+    // Others' packets are no concern of a run that sent and received none.
     let count = tally.net_faults.total();
-    note(count > 0.0, Unusual::NetworkErrors { count });
+    let is_concerned = !is_own || net.received.total() + net.sent.total() > 0.0;
+    note(
+        count > 0.0 && is_concerned,
+        Unusual::NetworkErrors { count },
+    );
     if let Some(lowest_share) = tally.lowest_frequency() {
         note(
             lowest_share < 0.85,

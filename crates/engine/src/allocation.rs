@@ -3,6 +3,30 @@
 use paceline_model::{Machine, NodeName};
 use std::time::Duration;
 
+/// What a run asks of an engine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct NodeRequest {
+    /// How many nodes.
+    pub nodes: u32,
+    /// Cores of each node, for an engine that gives parts of machines; the
+    /// engine's own number without.
+    pub cores: Option<u32>,
+    /// Whether no two nodes may be parts of one machine.
+    pub is_spread: bool,
+}
+
+impl NodeRequest {
+    /// So many machines.
+    #[must_use]
+    pub fn machines(nodes: u32) -> Self {
+        Self {
+            nodes,
+            cores: None,
+            is_spread: true,
+        }
+    }
+}
+
 /// The nodes that an engine has set aside for one run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Allocation {

@@ -19,7 +19,7 @@ mod local;
 mod message;
 mod rank;
 
-pub use allocation::{AllocatedNode, Allocation, ClockOffset};
+pub use allocation::{AllocatedNode, Allocation, ClockOffset, NodeRequest};
 pub use clock::RunClock;
 pub use launch::{Command, Launch, Leftovers, Stdin, Tee};
 pub use local::{LocalEngine, StartError, warden};
@@ -43,11 +43,11 @@ pub trait Engine {
     /// If there are not as many, or they cannot be reached.
     fn allocate(
         &self,
-        nodes: u32,
+        request: &NodeRequest,
         is_cancelled: &dyn Fn() -> bool,
     ) -> Result<Allocation, StartError> {
         let _ = is_cancelled;
-        match nodes {
+        match request.nodes {
             0 | 1 => Ok(Allocation::here()),
             asked => Err(StartError::TooFewNodes { asked, found: 1 }),
         }

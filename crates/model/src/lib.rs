@@ -18,6 +18,7 @@ mod iteration;
 mod level;
 mod machine;
 mod measure;
+mod named;
 mod notice;
 mod outcome;
 pub mod quantity;

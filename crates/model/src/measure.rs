@@ -11,6 +11,14 @@ pub enum Unit {
     Count,
     /// Megahertz.
     Megahertz,
+    /// A share, from 0 to 1.
+    Share,
+    /// Joules.
+    Joules,
+    /// Watts.
+    Watts,
+    /// Degrees Celsius.
+    Celsius,
 }
 
 /// How values of several intervals become one.
@@ -111,6 +119,19 @@ measures! {
         NodePsiIoSome = "node_psi_io_some_s", Seconds, Sum, "time in which some task waited for a disk (PSI)";
         NodePsiIoFull = "node_psi_io_full_s", Seconds, Sum, "time in which every task waited for a disk (PSI)";
         NodeCpuFrequency = "node_cpu_frequency_mhz", Megahertz, Level, "mean clock rate of the cores, where the kernel tells";
+        NodeCpuEnergy = "node_cpu_energy_j", Joules, Sum, "energy of the processors' packages, where RAPL tells";
+        NodeDramEnergy = "node_dram_energy_j", Joules, Sum, "energy of the memory, where RAPL tells";
+        NodeGpus = "node_gpus_count", Count, Level, "GPUs that were read";
+        NodeGpuBusy = "node_gpu_busy_share", Share, Level, "share of the time in which a GPU executed anything, mean over the GPUs";
+        NodeGpuMem = "node_gpu_mem_bytes", Bytes, Level, "memory in use on all GPUs";
+        NodeGpuMemTotal = "node_gpu_mem_total_bytes", Bytes, Level, "memory of all GPUs";
+        NodeGpuPower = "node_gpu_power_w", Watts, Level, "power drawn by all GPUs";
+        NodeGpuTemperature = "node_gpu_temperature_celsius", Celsius, Level, "temperature of the hottest GPU";
+        NodeGpuPcieRx = "node_gpu_pcie_rx_bytes", Bytes, Sum, "bytes that the GPUs received over PCIe";
+        NodeGpuPcieTx = "node_gpu_pcie_tx_bytes", Bytes, Sum, "bytes that the GPUs sent over PCIe";
+        NodeGpuNvlinkRx = "node_gpu_nvlink_rx_bytes", Bytes, Sum, "bytes that the GPUs received over NVLink";
+        NodeGpuNvlinkTx = "node_gpu_nvlink_tx_bytes", Bytes, Sum, "bytes that the GPUs sent over NVLink";
+        NodeGpuEnergy = "node_gpu_energy_j", Joules, Sum, "energy of all GPUs";
         RunCpuUser = "run_cpu_user_s", Seconds, Sum, "CPU time of the run in user mode, exited children included";
         RunCpuSystem = "run_cpu_system_s", Seconds, Sum, "CPU time of the run in the kernel, exited children included";
         RunProcesses = "run_processes_count", Count, Level, "processes of the run";
@@ -130,11 +151,22 @@ measures! {
         RunPsiCpuSome = "run_psi_cpu_some_s", Seconds, Sum, "time in which some task of the run waited for a CPU (PSI of its cgroup v2)";
         RunPsiMemorySome = "run_psi_memory_some_s", Seconds, Sum, "time in which some task of the run waited for memory (PSI of its cgroup v2)";
         RunPsiIoSome = "run_psi_io_some_s", Seconds, Sum, "time in which some task of the run waited for a disk (PSI of its cgroup v2)";
+        RunNetRx = "run_net_rx_bytes", Bytes, Sum, "bytes the run's own TCP sockets received from other hosts";
+        RunNetTx = "run_net_tx_bytes", Bytes, Sum, "bytes the run's own TCP sockets sent to other hosts";
+        RunNetBusy = "run_net_busy_s", Seconds, Sum, "time in which the busiest of the run's TCP sockets to other hosts had data on its way";
+        RunLoopbackRx = "run_loopback_rx_bytes", Bytes, Sum, "bytes the run's own TCP sockets received over loopback";
+        RunLoopbackTx = "run_loopback_tx_bytes", Bytes, Sum, "bytes the run's own TCP sockets sent over loopback";
+        RunTcpSegments = "run_tcp_segments_count", Count, Sum, "TCP segments the run sent to other hosts";
+        RunTcpRetransmits = "run_tcp_retransmits_count", Count, Sum, "TCP segments the run sent to other hosts again";
+        RunTcpSockets = "run_tcp_sockets_count", Count, Level, "TCP connections of the run";
+        RunGpus = "run_gpus_count", Count, Level, "GPUs that processes of the run are on, where the driver tells";
+        RunGpuBusy = "run_gpu_busy_share", Share, Level, "share of the time in which the run's GPUs executed anything, mean over them";
+        RunGpuMem = "run_gpu_mem_bytes", Bytes, Level, "GPU memory of the run's processes, where the driver tells";
     }
 }
 
 measures! {
-    /// One column of a part's reading: a core, a disk, an interface, a process.
+    /// One column of a part's reading: a core, a disk, an interface, a GPU, a process.
     pub enum PartMeasure {
         CpuUser = "cpu_user_s", Seconds, Sum, "CPU time in user mode";
         CpuSystem = "cpu_system_s", Seconds, Sum, "CPU time in the kernel";
@@ -152,6 +184,17 @@ measures! {
         NetTxPackets = "net_tx_packets_count", Count, Sum, "packets sent";
         NetErrors = "net_errors_count", Count, Sum, "receive and send errors";
         NetDrops = "net_drops_count", Count, Sum, "packets dropped";
+        GpuBusy = "gpu_busy_share", Share, Level, "share of the time in which it executed anything; of a process, its share of the GPU";
+        GpuMem = "gpu_mem_bytes", Bytes, Level, "GPU memory in use";
+        GpuMemTotal = "gpu_mem_total_bytes", Bytes, Level, "memory of the GPU";
+        GpuPower = "gpu_power_w", Watts, Level, "power drawn";
+        GpuTemperature = "gpu_temperature_celsius", Celsius, Level, "temperature";
+        GpuPcieRx = "gpu_pcie_rx_bytes", Bytes, Sum, "bytes received over PCIe";
+        GpuPcieTx = "gpu_pcie_tx_bytes", Bytes, Sum, "bytes sent over PCIe";
+        GpuNvlinkRx = "gpu_nvlink_rx_bytes", Bytes, Sum, "bytes received over NVLink";
+        GpuNvlinkTx = "gpu_nvlink_tx_bytes", Bytes, Sum, "bytes sent over NVLink";
+        GpuEnergy = "gpu_energy_j", Joules, Sum, "energy used";
+        GpuProcesses = "gpu_processes_count", Count, Level, "processes of the run on it, where the driver tells";
         MemRss = "mem_rss_bytes", Bytes, Level, "resident memory";
         Threads = "threads_count", Count, Level, "threads";
     }
@@ -168,11 +211,19 @@ pub enum PartKind {
     Interface,
     /// One process of the run, named `<pid> <command>`.
     Process,
+    /// One GPU, named `<where> <model>`: `nvidia0 NVIDIA A100-SXM4-80GB`.
+    Gpu,
 }
 
 impl PartKind {
     /// Every kind, in the order of the record's dictionary.
-    pub const ALL: [Self; 4] = [Self::Core, Self::Disk, Self::Interface, Self::Process];
+    pub const ALL: [Self; 5] = [
+        Self::Core,
+        Self::Disk,
+        Self::Interface,
+        Self::Process,
+        Self::Gpu,
+    ];
 
     /// The name in a record.
     #[must_use]
@@ -182,6 +233,7 @@ impl PartKind {
             Self::Disk => "disk",
             Self::Interface => "interface",
             Self::Process => "process",
+            Self::Gpu => "gpu",
         }
     }
 }
@@ -198,6 +250,10 @@ mod tests {
             Unit::Bytes => "_bytes",
             Unit::Count => "_count",
             Unit::Megahertz => "_mhz",
+            Unit::Share => "_share",
+            Unit::Joules => "_j",
+            Unit::Watts => "_w",
+            Unit::Celsius => "_celsius",
         };
         let columns = Measure::ALL.iter().map(|m| (m.name(), m.unit()));
         let parts = PartMeasure::ALL.iter().map(|m| (m.name(), m.unit()));

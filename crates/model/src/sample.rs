@@ -8,11 +8,11 @@ macro_rules! readings {
         $(#[$doc])*
         #[derive(Clone, PartialEq)]
         pub struct $name {
-            present: u64,
+            present: u128,
             values: [f64; $measure::ALL.len()],
         }
 
-        const _: () = assert!($measure::ALL.len() <= 64, "the presence mask has 64 bits");
+        const _: () = assert!($measure::ALL.len() <= 128, "the presence mask has 128 bits");
 
         impl Default for $name {
             fn default() -> Self {
@@ -95,7 +95,7 @@ pub struct Sample {
     pub gap: Option<GapReason>,
     /// The node's and the run's columns.
     pub readings: Readings,
-    /// Cores, disks, interfaces and processes.
+    /// Cores, disks, interfaces, GPUs and processes.
     pub parts: Vec<PartReading>,
 }
 

@@ -1,54 +1,25 @@
 //! What the built-in trainer reports of each of its workers.
 
-use crate::WorkerId;
+use crate::{WorkerId, named};
 
-macro_rules! worker_metrics {
-    ($( $variant:ident = $name:literal, $doc:literal; )+) => {
-        /// A metric that tells how a worker of a training spends its time, in totals
-        /// since the start of the training. The one list that the trainer's reports,
-        /// the table of workers and the reference follow.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-        pub enum WorkerMetric { $( #[doc = $doc] $variant, )+ }
-
-        impl WorkerMetric {
-            /// Every metric, in the order in which it is reported.
-            pub const ALL: &'static [Self] = &[ $( Self::$variant, )+ ];
-
-            /// The name in a report and in a record, unit last.
-            #[must_use]
-            pub const fn name(self) -> &'static str {
-                match self { $( Self::$variant => $name, )+ }
-            }
-
-            /// One line for a person.
-            #[must_use]
-            pub const fn describe(self) -> &'static str {
-                match self { $( Self::$variant => $doc, )+ }
-            }
-
-            /// Finds a metric by its name.
-            #[must_use]
-            pub fn from_name(name: &str) -> Option<Self> {
-                Self::ALL.iter().copied().find(|metric| metric.name() == name)
-            }
-        }
-    };
-}
-
-worker_metrics! {
-    Iterations = "iterations", "iterations completed";
-    Rows = "rows", "rows computed on";
-    Computing = "computing_s", "computing gradients, an injected slowdown included";
-    Waiting = "waiting_s", "waiting until the worker might start an iteration";
-    Sending = "sending_s", "handing over updates; with threads, applying them too";
-    Receiving = "receiving_s", "fetching parameters";
-    WaitShare = "wait_share", "waiting by all of these times";
-    SentBytes = "sent_bytes", "bytes sent between processes; zero for threads";
-    ReceivedBytes = "received_bytes", "bytes received between processes; zero for threads";
-    StalenessMean = "staleness_mean", "how far the parameters lagged behind the iteration, in clocks";
-    StalenessMax = "staleness_max", "the largest of these lags";
-    Dropped = "dropped", "updates that came after their iteration had closed";
-    Restarts = "restarts", "how often the worker was started anew";
+named! {
+    /// A metric that tells how a worker of a training spends its time, in totals
+    /// since the start of the training, in the order in which it is reported.
+    pub enum WorkerMetric {
+        Iterations = "iterations", "iterations completed";
+        Rows = "rows", "rows computed on";
+        Computing = "computing_s", "computing gradients, an injected slowdown included";
+        Waiting = "waiting_s", "waiting until the worker might start an iteration";
+        Sending = "sending_s", "handing over updates; with threads, applying them too";
+        Receiving = "receiving_s", "fetching parameters";
+        WaitShare = "wait_share", "waiting by all of these times";
+        SentBytes = "sent_bytes", "bytes sent between processes; zero for threads";
+        ReceivedBytes = "received_bytes", "bytes received between processes; zero for threads";
+        StalenessMean = "staleness_mean", "how far the parameters lagged behind the iteration, in clocks";
+        StalenessMax = "staleness_max", "the largest of these lags";
+        Dropped = "dropped", "updates that came after their iteration had closed";
+        Restarts = "restarts", "how often the worker was started anew";
+    }
 }
 
 /// The metric that says how long a worker waited for another.

@@ -2,6 +2,7 @@
 
 use crate::cgroup::{Layout, Version};
 use crate::machine::detect_machine;
+use crate::node::{zone_name, zones};
 use crate::roots::Roots;
 use paceline_model::Machine;
 use rustix::fs::{Access, access};
@@ -45,6 +46,8 @@ impl Capabilities {
             perf(roots),
             clock_source(roots),
             frequency(roots),
+            energy(roots),
+            crate::gpu::offer(roots),
         ];
         Self {
             machine: detect_machine(roots),
@@ -284,6 +287,39 @@ fn frequency(roots: &Roots) -> Offer {
             found: Err("no cpufreq driver, as in most virtual machines".into()),
             advice: None,
         }
+    }
+}
+
+fn energy(roots: &Roots) -> Offer {
+    let name = "energy of processors and memory (RAPL)";
+    let zones = zones(roots);
+    let mut told: Vec<String> = Vec::new();
+    let mut refused = false;
+    for zone in &zones {
+        let what = zone_name(zone);
+        if what != "dram" && !what.starts_with("package") {
+            continue;
+        }
+        match fs::read(zone.join("energy_uj")) {
+            Ok(_) => told.push(what),
+            Err(error) => refused |= error.kind() == std::io::ErrorKind::PermissionDenied,
+        }
+    }
+    let (found, advice) = if refused {
+        let lost = "your user may not read energy_uj: no energy is measured";
+        let advice = "as root: chmod a+r /sys/class/powercap/intel-rapl:*/energy_uj (it tells \
+            other users something of what a processor computes)";
+        (Err(lost.to_owned()), Some(advice.to_owned()))
+    } else if told.is_empty() {
+        let lost = "no intel-rapl in /sys/class/powercap, as in most virtual machines";
+        (Err(lost.to_owned()), None)
+    } else {
+        (Ok(told.join(", ")), None)
+    };
+    Offer {
+        name,
+        found,
+        advice,
     }
 }
 

@@ -78,6 +78,22 @@ impl Counter {
         None
     }
 
+    /// The amount of a counter that begins again after `range`, which it reaches at
+    /// most once within an interval.
+    pub(crate) fn amount_within(&mut self, now: u64, range: u64, tick: &mut Tick) -> Option<u64> {
+        let before = self.replace(now, tick)?;
+        if let Some(amount) = now.checked_sub(before) {
+            return Some(amount);
+        }
+        match range.checked_sub(before) {
+            Some(rest) if range < u64::MAX => Some(rest + now),
+            _ => {
+                tick.note(GapReason::CounterReset);
+                None
+            }
+        }
+    }
+
     /// The amount of a counter that the kernel lets step back a little, as it
     /// documents for idle and iowait time (proc(5)). A step back of at most
     /// `slack` is no growth, and later growth counts from the highest value.
@@ -148,6 +164,20 @@ mod tests {
         let mut third = tick(3);
         assert_eq!(counter.amount_u32(3, 1000, &mut third), None);
         assert_eq!(third.gap(), Some(GapReason::CounterReset));
+    }
+
+    #[test]
+    fn a_counter_with_a_known_range_begins_again_without_a_loss() {
+        let mut counter = Counter::default();
+        counter.amount_within(990, 1000, &mut tick(1));
+        assert_eq!(counter.amount_within(5, 1000, &mut tick(2)), Some(15));
+        // A value beyond the range, or a range that nobody knows, is a reset.
+        for range in [3, u64::MAX] {
+            let mut third = tick(3);
+            let mut copy = counter;
+            assert_eq!(copy.amount_within(1, range, &mut third), None);
+            assert_eq!(third.gap(), Some(GapReason::CounterReset));
+        }
     }
 
     #[test]

@@ -20,14 +20,15 @@
 //!
 //! It deliberately does not start processes, keep samples, or judge them:
 //! what was not read is absent, nothing is interpolated, and no sample is
-//! merged with another. It reads no performance counters of the processor and
-//! no GPUs, and it knows Linux alone.
+//! merged with another. It reads no performance counters of the processor, and
+//! it knows Linux alone.
 
 mod budget;
 mod cadence;
 mod capabilities;
 pub mod cgroup;
 mod counter;
+mod gpu;
 mod machine;
 mod node;
 mod parts;

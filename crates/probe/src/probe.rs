@@ -2,6 +2,7 @@
 
 use crate::budget::thread_cpu_time;
 use crate::counter::Tick;
+use crate::gpu::Gpus;
 use crate::node::Node;
 use crate::parts::Parts;
 use crate::roots::Roots;
@@ -21,12 +22,13 @@ use std::time::Duration;
 #[derive(Debug)]
 pub struct Probe {
     node: Node,
+    gpus: Gpus,
     run: Run,
     buffer: Buffer,
     ticks: u64,
     at: Micros,
     /// Columns that have been read and should not go missing, one bit each.
-    expected: u64,
+    expected: u128,
     own_memory: PathBuf,
     cpu: Duration,
     samples: u64,
@@ -48,7 +50,8 @@ pub enum OpenProbeError {
 /// What probing has cost so far.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Cost {
-    /// CPU time spent in readings, the baseline included.
+    /// CPU time spent in readings, the baseline and the threads that ask drivers
+    /// included.
     pub cpu_s: f64,
     /// Readings after the baseline.
     pub samples: u64,
@@ -83,6 +86,7 @@ impl Probe {
         }
         let mut probe = Self {
             node: Node::open(roots),
+            gpus: Gpus::open(roots),
             run: Run::open(target, roots, &mut buffer),
             buffer,
             ticks: 0,
@@ -119,7 +123,7 @@ impl Probe {
         let pages = self.buffer.read_once(&self.own_memory).ok();
         let resident = pages.and_then(|text| words(text).nth(1).and_then(number));
         Cost {
-            cpu_s: self.cpu.as_secs_f64(),
+            cpu_s: (self.cpu + self.gpus.cpu()).as_secs_f64(),
             samples: self.samples,
             rss_bytes: resident.map(|pages| pages * rustix::param::page_size() as u64),
         }
@@ -139,15 +143,26 @@ impl Probe {
             &mut sample.readings,
             &mut parts,
         );
-        if self.run.is_any() {
+        self.gpus.read(&mut tick);
+        let has_run = self.run.is_any();
+        if has_run {
             self.run.read(
                 &mut tick,
                 &self.node,
+                &self.gpus,
                 &mut self.buffer,
                 &mut sample.readings,
                 &mut parts,
             );
         }
+        let run = &self.run;
+        let is_run = |pid| run.has(pid);
+        self.gpus.report(
+            &mut tick,
+            &mut sample.readings,
+            &mut parts,
+            has_run.then_some(&is_run),
+        );
         parts.finish();
         let present = steady_columns(&sample.readings);
         let is_missing = self.expected & !present != 0;
@@ -167,13 +182,39 @@ fn empty_sample() -> Sample {
 }
 
 /// The columns that were read, apart from those that are read now and then.
-fn steady_columns(readings: &Readings) -> u64 {
+fn steady_columns(readings: &Readings) -> u128 {
     readings
         .iter()
         .filter(|(measure, _)| {
             !matches!(
                 measure,
-                Measure::NodeCpuFrequency | Measure::RunMemPss | Measure::RunContextSwitches
+                Measure::NodeCpuFrequency
+                    | Measure::RunMemPss
+                    | Measure::RunContextSwitches
+                    // One process that became somebody else's hides them all.
+                    | Measure::RunNetRx
+                    | Measure::RunNetTx
+                    | Measure::RunNetBusy
+                    | Measure::RunLoopbackRx
+                    | Measure::RunLoopbackTx
+                    | Measure::RunTcpSegments
+                    | Measure::RunTcpRetransmits
+                    | Measure::RunTcpSockets
+                    // A GPU's driver notes itself what it does not tell.
+                    | Measure::NodeGpus
+                    | Measure::NodeGpuBusy
+                    | Measure::NodeGpuMem
+                    | Measure::NodeGpuMemTotal
+                    | Measure::NodeGpuPower
+                    | Measure::NodeGpuTemperature
+                    | Measure::NodeGpuPcieRx
+                    | Measure::NodeGpuPcieTx
+                    | Measure::NodeGpuNvlinkRx
+                    | Measure::NodeGpuNvlinkTx
+                    | Measure::NodeGpuEnergy
+                    | Measure::RunGpus
+                    | Measure::RunGpuBusy
+                    | Measure::RunGpuMem
             )
         })
         .fold(0, |mask, (measure, _)| mask | 1 << measure as u8)

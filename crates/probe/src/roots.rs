@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-/// The two file systems through which the kernel tells what it counts.
+/// The two file systems through which the kernel tells what it counts, and the
+/// library through which a GPU's driver does.
 ///
 /// They are parameters so that a test can lay out a machine of its own, and so
 /// that a probe in a container can look at the host's files where they are
@@ -13,6 +14,8 @@ pub struct Roots {
     pub proc: PathBuf,
     /// The mount point of sysfs, usually `/sys`.
     pub sys: PathBuf,
+    /// NVIDIA's management library: a name that the dynamic linker finds, or a path.
+    pub nvml: PathBuf,
 }
 
 impl Default for Roots {
@@ -20,6 +23,7 @@ impl Default for Roots {
         Self {
             proc: PathBuf::from("/proc"),
             sys: PathBuf::from("/sys"),
+            nvml: PathBuf::from("libnvidia-ml.so.1"),
         }
     }
 }

@@ -51,6 +51,7 @@ impl Fake {
         Roots {
             proc: self.root().join("proc"),
             sys: self.root().join("sys"),
+            nvml: self.root().join("libnvidia-ml.so.1"),
         }
     }
 
@@ -715,6 +716,7 @@ fn without_proc_there_is_no_probe() {
     let empty = tempfile::tempdir().unwrap();
     let roots = Roots {
         proc: empty.path().join("proc"),
+        nvml: empty.path().join("libnvidia-ml.so.1"),
         sys: empty.path().join("sys"),
     };
     let error = Probe::with_roots(&Target::default(), &roots, Micros::ZERO).unwrap_err();

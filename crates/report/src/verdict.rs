@@ -1,5 +1,6 @@
 //! The verdict on one run: at most fifteen lines, from its record alone.
 
+use crate::gpus;
 use crate::number::{bytes, duration, percent, rate, significant};
 use crate::text::{Style, printable, truncate};
 use paceline_diagnose::{Amount, Cause, Diagnosis, Held, Holder, Phase, Resource};
@@ -42,6 +43,12 @@ pub fn verdict(run: &Run<'_>, width: usize, style: Style) -> String {
             None => held(first, run.cpus, &mut lines),
         }
         usage(first, run.cpus, &mut lines);
+        for line in first.gpus.iter().flat_map(gpus::lines) {
+            lines.add("gpu", &line);
+        }
+        if let Some(energy) = gpus::energy(&first.energy) {
+            lines.add("energy", &energy);
+        }
         metrics(run.manifest, &mut lines);
         phases(&first.phases, &mut lines);
         for unusual in &first.unusual {
@@ -215,7 +222,11 @@ fn usage(diagnosis: &Diagnosis, cpus: usize, lines: &mut Lines) {
         {
             net.push_str(&format!(", {} over loopback", bytes(loopback.total)));
         }
-        lines.add("network", &format!("{net} (whole machine)"));
+        let whose = match usage.net_is_own {
+            true => "its own connections",
+            false => "whole machine",
+        };
+        lines.add("network", &format!("{net} ({whose})"));
     }
 }
 
@@ -310,11 +321,18 @@ pub fn json(run: &Run<'_>) -> serde_json::Value {
                 "memory_bytes": amount(usage.memory_bytes),
                 "disk_read_bytes_per_s": amount(usage.disk_read_bytes_per_s),
                 "disk_write_bytes_per_s": amount(usage.disk_write_bytes_per_s),
+                "network_of": if usage.net_is_own { "run" } else { "machine" },
                 "net_rx_bytes_per_s": amount(usage.net_rx_bytes_per_s),
                 "net_tx_bytes_per_s": amount(usage.net_tx_bytes_per_s),
                 "loopback_bytes_per_s": amount(usage.loopback_bytes_per_s),
                 "steal_cpus": amount(usage.steal_cpus),
                 "iowait_cpus": amount(usage.iowait_cpus),
+            },
+            "gpus": gpus::json(diagnosis.gpus.as_ref()),
+            "energy_j": {
+                "cpu": diagnosis.energy.cpu,
+                "dram": diagnosis.energy.dram,
+                "gpu": diagnosis.energy.gpu,
             },
             "phases": diagnosis.phases.iter().map(|phase| json!({
                 "name": phase.name,

@@ -1,8 +1,19 @@
 //! Who the commands of a run are, and where.
 
-use paceline_engine::{Allocation, Rank};
+use paceline_engine::{Allocation, NodeRequest, Rank};
 use paceline_model::WorkerId;
 use paceline_records::{Cluster, ClusterNode};
+use paceline_study::Share;
+
+/// What a run with this share asks of its engine.
+#[must_use]
+pub fn request(share: Share) -> NodeRequest {
+    NodeRequest {
+        nodes: share.nodes,
+        cores: share.executor_cores,
+        is_spread: share.is_spread,
+    }
+}
 
 /// The ranks of `copies` identical jobs with `per_node` commands on each node of
 /// the allocation, in the order of their workers. A command of this machine that

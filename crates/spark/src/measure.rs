@@ -3,57 +3,34 @@
 use crate::application::Application;
 use crate::held::Held;
 
-/// Declares the measures with names and meanings: the one list that records,
-/// responses and the reference follow.
-macro_rules! measures {
-    ($( $variant:ident = $name:literal, $doc:literal; )+) => {
-        /// A number that a run is given for the Spark application it ran.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-        pub enum Measure { $( #[doc = $doc] $variant, )+ }
-
-        impl Measure {
-            /// Every measure, in the order of the record.
-            pub const ALL: &'static [Self] = &[ $( Self::$variant, )+ ];
-
-            /// The name as a metric, unit last.
-            #[must_use]
-            pub const fn name(self) -> &'static str {
-                match self { $( Self::$variant => $name, )+ }
-            }
-
-            /// One line for a person.
-            #[must_use]
-            pub const fn describe(self) -> &'static str {
-                match self { $( Self::$variant => $doc, )+ }
-            }
-        }
-    };
-}
-
-measures! {
-    Wall = "spark_wall_s", "from the application's start to its end, as Spark counts it";
-    Driver = "spark_driver_s", "time in which no stage was running";
-    Jobs = "spark_jobs", "jobs";
-    Stages = "spark_stages", "stages that ran, every attempt counted";
-    Tasks = "spark_tasks", "task attempts that ended";
-    FailedTasks = "spark_failed_tasks", "task attempts that failed";
-    Executors = "spark_executors", "the most executors at one time";
-    Slots = "spark_slots", "the most tasks that could run at one time";
-    Run = "spark_run_s", "running tasks' code, added up over tasks";
-    Cpu = "spark_cpu_s", "CPU time of tasks";
-    Gc = "spark_gc_s", "pauses of the garbage collector, added up over tasks";
-    FetchWait = "spark_fetch_wait_s", "waiting for shuffle data, added up over tasks";
-    SchedulerDelay = "spark_scheduler_delay_s", "launching tasks and returning results, added up over tasks";
-    Deserialize = "spark_deserialize_s", "unpacking tasks, added up over tasks";
-    ShuffleRead = "spark_shuffle_read_bytes", "shuffle data read, local and remote";
-    ShuffleWrite = "spark_shuffle_write_bytes", "shuffle data written";
-    Spill = "spark_spill_bytes", "what spilling wrote to disks";
-    Input = "spark_input_bytes", "read from files";
-    IdleShare = "spark_idle_share", "share of slot time in which no task ran";
-    Skew = "spark_skew", "longest over median task of the stage that its longest task delayed the most";
-    Simulated = "spark_simulated_s", "what the simulation gives for the slots that ran";
-    CriticalPath = "spark_critical_path_s", "estimate with endless slots";
-    OneSlot = "spark_one_slot_s", "the driver's time and all tasks on one slot";
+paceline_model::named! {
+    /// A number that a run is given for the Spark application it ran, in the order of
+    /// the record.
+    pub enum Measure {
+        Wall = "spark_wall_s", "from the application's start to its end, as Spark counts it";
+        Driver = "spark_driver_s", "time in which no stage was running";
+        Jobs = "spark_jobs", "jobs";
+        Stages = "spark_stages", "stages that ran, every attempt counted";
+        Tasks = "spark_tasks", "task attempts that ended";
+        FailedTasks = "spark_failed_tasks", "task attempts that failed";
+        Executors = "spark_executors", "the most executors at one time";
+        Slots = "spark_slots", "the most tasks that could run at one time";
+        Run = "spark_run_s", "running tasks' code, added up over tasks";
+        Cpu = "spark_cpu_s", "CPU time of tasks";
+        Gc = "spark_gc_s", "pauses of the garbage collector, added up over tasks";
+        FetchWait = "spark_fetch_wait_s", "waiting for shuffle data, added up over tasks";
+        SchedulerDelay = "spark_scheduler_delay_s", "launching tasks and returning results, added up over tasks";
+        Deserialize = "spark_deserialize_s", "unpacking tasks, added up over tasks";
+        ShuffleRead = "spark_shuffle_read_bytes", "shuffle data read, local and remote";
+        ShuffleWrite = "spark_shuffle_write_bytes", "shuffle data written";
+        Spill = "spark_spill_bytes", "what spilling wrote to disks";
+        Input = "spark_input_bytes", "read from files";
+        IdleShare = "spark_idle_share", "share of slot time in which no task ran";
+        Skew = "spark_skew", "longest over median task of the stage that its longest task delayed the most";
+        Simulated = "spark_simulated_s", "what the simulation gives for the slots that ran";
+        CriticalPath = "spark_critical_path_s", "estimate with endless slots";
+        OneSlot = "spark_one_slot_s", "the driver's time and all tasks on one slot";
+    }
 }
 
 impl Measure {

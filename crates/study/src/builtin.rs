@@ -2,6 +2,7 @@
 
 use crate::engine::EngineKind;
 use crate::job::JobKind;
+use crate::spark_engine;
 use paceline_model::{Level, quantity};
 
 /// A factor with a meaning beyond a placeholder.
@@ -165,7 +166,10 @@ impl BuiltInFactor {
             FactorOwner::Trainer => job == JobKind::Train,
             FactorOwner::Runner => true,
             FactorOwner::Cluster => self.is_realised_by(engine),
-            FactorOwner::Spark => job == JobKind::SparkSubmit,
+            FactorOwner::Spark => {
+                job == JobKind::SparkSubmit
+                    || (engine == EngineKind::Spark && spark_engine::realises(self, job))
+            }
         }
     }
 
@@ -173,8 +177,9 @@ impl BuiltInFactor {
     pub(crate) fn is_realised_by(&self, engine: EngineKind) -> bool {
         match engine {
             EngineKind::Local => false,
-            EngineKind::Ssh | EngineKind::Slurm => self.name == "nodes",
-            EngineKind::Spark | EngineKind::Ray => true,
+            EngineKind::Ssh | EngineKind::Slurm | EngineKind::Spark | EngineKind::Ray => {
+                self.name == "nodes"
+            }
         }
     }
 }

@@ -5,7 +5,9 @@ use crate::engine::EngineSettings;
 use crate::factor::{Factor, FactorType};
 use crate::job::{Job, Program};
 use crate::policy::{Noise, Policy};
+use crate::ray_engine::RaySettings;
 use crate::response::ResponseSource;
+use crate::spark_engine::SparkSettings;
 use crate::study::Study;
 use crate::template::is_name;
 use crate::words::{ALPHAS, Word as _};
@@ -368,7 +370,52 @@ fn engine_text(engine: &EngineSettings) -> String {
     if engine.pilot {
         table.raw("pilot", true);
     }
+    if engine.wait != usual.wait {
+        table.text("wait", &format_duration(engine.wait));
+    }
+    spark_text(&mut table, &engine.spark);
+    // `python` is one key, which both engines read.
+    ray_text(&mut table, &engine.ray);
     table.0
+}
+
+fn spark_text(table: &mut Table, spark: &SparkSettings) {
+    let texts = [
+        ("master", &spark.master),
+        ("executor_memory", &spark.executor_memory),
+        ("python", &spark.python),
+        ("spark_home", &spark.home),
+    ];
+    for (key, text) in texts {
+        if let Some(text) = text {
+            table.text(key, text);
+        }
+    }
+    if let Some(cores) = spark.executor_cores {
+        table.raw("executor_cores", cores);
+    }
+    if !spark.conf.is_empty() {
+        let pairs = spark.conf.iter();
+        let pairs = pairs.map(|(key, value)| format!("{} = {}", quoted(key), quoted(value)));
+        table.raw("conf", inline(pairs));
+    }
+}
+
+fn ray_text(table: &mut Table, ray: &RaySettings) {
+    let texts = [
+        ("dashboard", &ray.dashboard),
+        ("token_file", &ray.token_file),
+    ];
+    for (key, text) in texts {
+        if let Some(text) = text {
+            table.text(key, text);
+        }
+    }
+    if !ray.bundle.is_empty() {
+        let pairs = ray.bundle.iter();
+        let pairs = pairs.map(|(key, amount)| format!("{} = {amount:?}", quoted(key)));
+        table.raw("bundle", inline(pairs));
+    }
 }
 
 /// A table of TOML in the making.

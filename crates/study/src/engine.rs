@@ -3,7 +3,9 @@
 use crate::document::Entry;
 use crate::keys::ENGINE;
 use crate::problem::{Place, Problem};
+use crate::ray_engine::RaySettings;
 use crate::section::Section;
+use crate::spark_engine::SparkSettings;
 use crate::words::words;
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -28,7 +30,7 @@ words! {
 }
 
 /// Where runs execute, and with what.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct EngineSettings {
     /// Which engine.
     pub kind: EngineKind,
@@ -60,12 +62,21 @@ pub struct EngineSettings {
     pub extra: Vec<String>,
     /// Whether all runs share one allocation.
     pub pilot: bool,
+    /// How long a run may wait for the nodes of `spark` and `ray`.
+    pub wait: Duration,
+    /// The application of `spark`.
+    pub spark: SparkSettings,
+    /// The cluster of `ray`.
+    pub ray: RaySettings,
 }
 
 impl EngineSettings {
     /// How long silence is borne by default. A dead controller must leave no
     /// process behind after 30 s.
     pub const SILENCE: Duration = Duration::from_secs(20);
+
+    /// How long a run waits for executors by default.
+    pub const WAIT: Duration = Duration::from_secs(300);
 
     /// This machine.
     #[must_use]
@@ -86,6 +97,9 @@ impl EngineSettings {
             time: None,
             extra: Vec::new(),
             pilot: false,
+            wait: Self::WAIT,
+            spark: SparkSettings::default(),
+            ray: RaySettings::default(),
         }
     }
 
@@ -127,11 +141,7 @@ impl EngineSettings {
             check_use(entry, kind, problems);
         }
         let small = |n: u64| u32::try_from(n).expect("the table of keys bounds it");
-        let text = |key, problems: &mut Vec<Problem>| {
-            let entry = section.entry(key)?;
-            let text = section.text(key, problems)?;
-            is_plain(text, &entry.node.place, key, problems).then(|| text.to_owned())
-        };
+        let text = |key, problems: &mut Vec<Problem>| plain_text(&section, key, problems);
         let usual = Self::local();
         let settings = Self {
             kind,
@@ -157,6 +167,9 @@ impl EngineSettings {
                 .map(|(text, _)| text.to_owned())
                 .collect(),
             pilot: section.switch("pilot", problems).unwrap_or(usual.pilot),
+            wait: section.duration("wait", problems).unwrap_or(usual.wait),
+            spark: SparkSettings::read(&section, kind, &place, problems),
+            ray: RaySettings::read(&section, kind, &place, problems),
         };
         if let (Some(nodes), Some(most)) = (settings.nodes, settings.most_nodes())
             && nodes > most
@@ -213,6 +226,17 @@ fn hosts(
     typed.into_iter().map(|(host, _)| host.to_owned()).collect()
 }
 
+/// The text of a key, if it is one that a command line takes as it is.
+pub(crate) fn plain_text(
+    section: &Section<'_>,
+    key: &str,
+    problems: &mut Vec<Problem>,
+) -> Option<String> {
+    let entry = section.entry(key)?;
+    let text = section.text(key, problems)?;
+    is_plain(text, &entry.node.place, key, problems).then(|| text.to_owned())
+}
+
 /// A word that a command line takes as it is.
 fn is_plain(text: &str, place: &Place, key: &str, problems: &mut Vec<Problem>) -> bool {
     let plain = !text.is_empty()
@@ -227,17 +251,35 @@ fn is_plain(text: &str, place: &Place, key: &str, problems: &mut Vec<Problem>) -
 const ONLY: &[(&str, &[EngineKind])] = &[
     ("hosts", &[EngineKind::Ssh]),
     ("ssh_config", &[EngineKind::Ssh]),
-    ("nodes", &[EngineKind::Ssh, EngineKind::Slurm]),
-    ("binary", &[EngineKind::Ssh, EngineKind::Slurm]),
+    ("nodes", CLUSTERS),
+    ("binary", CLUSTERS),
     ("data", &[EngineKind::Ssh, EngineKind::Slurm]),
-    ("address", &[EngineKind::Ssh, EngineKind::Slurm]),
-    ("silence", &[EngineKind::Ssh, EngineKind::Slurm]),
+    ("address", CLUSTERS),
+    ("silence", CLUSTERS),
     ("partition", &[EngineKind::Slurm]),
     ("account", &[EngineKind::Slurm]),
     ("qos", &[EngineKind::Slurm]),
     ("time", &[EngineKind::Slurm]),
     ("extra", &[EngineKind::Slurm]),
     ("pilot", &[EngineKind::Slurm]),
+    ("wait", &[EngineKind::Spark, EngineKind::Ray]),
+    ("python", &[EngineKind::Spark, EngineKind::Ray]),
+    ("master", &[EngineKind::Spark]),
+    ("executor_cores", &[EngineKind::Spark]),
+    ("executor_memory", &[EngineKind::Spark]),
+    ("conf", &[EngineKind::Spark]),
+    ("spark_home", &[EngineKind::Spark]),
+    ("dashboard", &[EngineKind::Ray]),
+    ("token_file", &[EngineKind::Ray]),
+    ("bundle", &[EngineKind::Ray]),
+];
+
+/// Engines whose nodes are not this machine.
+const CLUSTERS: &[EngineKind] = &[
+    EngineKind::Ssh,
+    EngineKind::Slurm,
+    EngineKind::Spark,
+    EngineKind::Ray,
 ];
 
 fn check_use(entry: &Entry, kind: EngineKind, problems: &mut Vec<Problem>) {

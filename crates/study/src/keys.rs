@@ -483,7 +483,7 @@ pub(crate) const ENGINE: SectionKeys = SectionKeys {
         key(
             "nodes",
             whole(1, 100_000),
-            "Nodes of a run, unless `nodes` is a factor or a constant; all hosts of `ssh` by default, one of `slurm`.",
+            "Nodes of a run, unless `nodes` is a factor or a constant; all hosts of `ssh` by default, one of any other.",
         ),
         key(
             "tasks_per_node",
@@ -532,6 +532,56 @@ pub(crate) const ENGINE: SectionKeys = SectionKeys {
             "pilot",
             Shape::Switch,
             "Whether all runs share one allocation of `slurm`, so that each waits for nobody; `false` by default.",
+        ),
+        key(
+            "master",
+            Shape::Text,
+            "The cluster of `spark`, such as `\"spark://HOST:7077\"`, `\"yarn\"` or `\"k8s://https://HOST:6443\"`; what Spark's own files say by default.",
+        ),
+        key(
+            "executor_cores",
+            whole(1, 4096),
+            "Cores of each executor of `spark`, to which a run's commands are bound, unless it is a factor or a constant; 1 by default.",
+        ),
+        key(
+            "executor_memory",
+            Shape::Text,
+            "Memory of each executor's Java on `spark`, as in `\"600m\"`; commands run beside it.",
+        ),
+        key(
+            "conf",
+            Shape::TextTable,
+            "Any settings of `spark`, as in `{ \"spark.yarn.queue\" = \"research\" }`.",
+        ),
+        key(
+            "spark_home",
+            Shape::Text,
+            "Where Spark is installed; `$SPARK_HOME`, the `pyspark` of the Python, or the `spark-submit` on the `PATH` by default.",
+        ),
+        key(
+            "python",
+            Shape::Text,
+            "The Python of driver and executors of `spark` (`$PYSPARK_PYTHON` or `python3` by default), or of the driver of `ray` (`python3`).",
+        ),
+        key(
+            "dashboard",
+            Shape::Text,
+            "Where the jobs API of `ray` listens, as `\"http://HOST:8265\"`.",
+        ),
+        key(
+            "token_file",
+            Shape::Text,
+            "The file with the bearer token of `ray`; `$RAY_AUTH_TOKEN`, `$RAY_AUTH_TOKEN_PATH` or none by default.",
+        ),
+        key(
+            "bundle",
+            Shape::LevelTable,
+            "What is reserved on each node of `ray`, as in `{ CPU = 2, GPU = 1 }`; one `CPU` by default.",
+        ),
+        key(
+            "wait",
+            Shape::Duration,
+            "How long a run may wait for its nodes on `spark` and `ray`; `\"5m\"` by default.",
         ),
     ],
 };

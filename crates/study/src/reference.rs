@@ -148,7 +148,8 @@ fn built_in_factors() -> String {
             FactorOwner::Trainer => "the trainer",
             FactorOwner::Runner => "every job",
             FactorOwner::Cluster => "cluster engines",
-            FactorOwner::Spark => "`spark-submit`",
+            FactorOwner::Spark if factor.name == "executor_memory" => "`spark-submit`",
+            FactorOwner::Spark => "`spark-submit`; engine `spark`",
         };
         format!("| `{}` | {owner} | {} |\n", factor.name, factor.describe)
     });

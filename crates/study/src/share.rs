@@ -20,6 +20,12 @@ pub struct Share {
     /// Nodes of the run: the level of `nodes` where the engine acts on it, else
     /// the engine's.
     pub nodes: u32,
+    /// Cores of each node, where the engine gives parts of machines: the level of
+    /// `executor_cores`, else the engine's.
+    pub executor_cores: Option<u32>,
+    /// Whether every node has to be another machine: not if `executors` are asked
+    /// for, wherever they are.
+    pub is_spread: bool,
     /// Commands of each copy on each node, with ranks among them: the level of
     /// `tasks_per_node`, else the engine's.
     pub tasks_per_node: u32,
@@ -54,8 +60,17 @@ impl Study {
             // A training is one program, which starts its members itself.
             nodes: match (self.engine.kind, &self.job) {
                 (EngineKind::Local, _) | (_, Job::Train(_)) => 1,
+                (EngineKind::Spark, _) => whole("executors")
+                    .or_else(|| whole("nodes"))
+                    .unwrap_or(self.engine.usual_nodes())
+                    .max(1),
                 _ => whole("nodes").unwrap_or(self.engine.usual_nodes()).max(1),
             },
+            executor_cores: match self.engine.kind {
+                EngineKind::Spark => whole("executor_cores").or(self.engine.spark.executor_cores),
+                _ => None,
+            },
+            is_spread: self.engine.kind != EngineKind::Spark || level("executors").is_none(),
             tasks_per_node: match &self.job {
                 Job::Train(_) => 1,
                 Job::Command(_) | Job::SparkSubmit(_) => whole("tasks_per_node")

@@ -14,6 +14,7 @@ use crate::problem::{Place, Problem};
 use crate::request::RequestError;
 use crate::response::{ReadResponse, Response, ResponseSource, evaluation_order};
 use crate::section::{Section, level, table, unknown_key};
+use crate::spark_engine;
 use crate::usage::{check_placeholders, check_spark, check_uses, variable};
 use crate::words::Word as _;
 use paceline_model::spelling::{nearest, suggestion};
@@ -147,10 +148,13 @@ impl Study {
         let kind = engine.as_ref().map(|engine| engine.kind);
         capabilities.check(&job, kind, &engine_place, &names, &mut problems);
         check_placeholders(&job, &names, &mut problems);
-        check_spark(&job, &names, &mut problems);
+        check_spark(&job, kind, &names, &mut problems);
         check_uses(&job, kind, &names, &mut problems, &mut notices);
         if let Some(engine) = &engine {
             check_nodes(engine, &job, &names, &mut problems);
+            if engine.kind == EngineKind::Spark {
+                spark_engine::check(&job, &names, &engine_place, &mut problems);
+            }
         }
         if !problems.is_empty() {
             return Err(problems);
@@ -440,6 +444,10 @@ fn check_nodes(
     for (place, name, levels) in factors.chain(fixed) {
         let realised = match BuiltInFactor::from_name(name) {
             Some(built_in) if built_in.name == "tasks_per_node" => false,
+            // On engine `spark` they are nodes.
+            Some(built_in) if built_in.name == "executors" && engine.kind == EngineKind::Spark => {
+                true
+            }
             Some(built_in) if built_in.owner == FactorOwner::Cluster => {
                 built_in.is_realised_by(engine.kind)
             }

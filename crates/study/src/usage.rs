@@ -133,7 +133,16 @@ fn mentions(text: &str, word: &str) -> bool {
 
 /// Reports settings of Spark that the job or its master cannot realise: a factor
 /// that does nothing would look like one without an effect.
-pub(crate) fn check_spark(job: &ReadJob, names: &Names<'_>, problems: &mut Vec<Problem>) {
+pub(crate) fn check_spark(
+    job: &ReadJob,
+    engine: Option<EngineKind>,
+    names: &Names<'_>,
+    problems: &mut Vec<Problem>,
+) {
+    let is_realised = |name: &str| {
+        let built_in = BuiltInFactor::from_name(name).zip(job.kind).zip(engine);
+        built_in.is_some_and(|((factor, job), engine)| factor.acts_on(job, engine))
+    };
     let varied = names
         .factors
         .iter()
@@ -148,7 +157,7 @@ pub(crate) fn check_spark(job: &ReadJob, names: &Names<'_>, problems: &mut Vec<P
         .collect();
     match job.kind {
         Some(JobKind::Train) => {
-            for (place, name) in settings {
+            for (place, name) in settings.into_iter().filter(|(_, name)| !is_realised(name)) {
                 problems.push(
                     Problem::new(place, format!("the trainer has no `{name}`: it is Spark's"))
                         .hint(

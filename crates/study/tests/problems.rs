@@ -110,7 +110,7 @@ fn a_key_unlike_any_other_lists_what_is_known() {
         "[engine]\ncolour = 1\n",
         r#"
 study.toml:13: unknown key `colour` in [engine]
-hint: known here: `kind`, `hosts`, `nodes`, `tasks_per_node`, `binary`, `data`, `ssh_config`, `address`, `silence`, `partition`, `account`, `qos`, `time`, `extra`, `pilot`"#,
+hint: known here: `kind`, `hosts`, `nodes`, `tasks_per_node`, `binary`, `data`, `ssh_config`, `address`, `silence`, `partition`, `account`, `qos`, `time`, `extra`, `pilot`, `master`, `executor_cores`, `executor_memory`, `conf`, `spark_home`, `python`, `dashboard`, `token_file`, `bundle`, `wait`"#,
     );
 }
 

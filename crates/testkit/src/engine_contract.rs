@@ -4,7 +4,8 @@
 //! needs another contract, not an exception.
 
 use paceline_engine::{
-    Allocation, Command, Engine, Job, Launch, Leftovers, Message, Rank, RunClock, StartError, Stdin,
+    Allocation, Command, Engine, Job, Launch, Leftovers, Message, NodeRequest, Rank, RunClock,
+    StartError, Stdin,
 };
 use paceline_model::{ExitStatus, Micros, NodeName, RunId, Stream, WorkerId};
 use paceline_probe::Interval;
@@ -157,14 +158,19 @@ impl EngineContract<'_> {
     }
 
     fn more_nodes_than_there_are_cannot_be_had(&self) {
-        match self.engine.allocate(self.nodes + 1000, &|| false) {
+        match self
+            .engine
+            .allocate(&NodeRequest::machines(self.nodes + 1000), &|| false)
+        {
             Err(StartError::TooFewNodes { .. } | StartError::Cluster(_)) => {}
             other => panic!("expected a refusal, got {other:?}"),
         }
     }
 
     fn allocate(&self) -> Allocation {
-        let allocation = self.engine.allocate(self.nodes, &|| false);
+        let allocation = self
+            .engine
+            .allocate(&NodeRequest::machines(self.nodes), &|| false);
         allocation.expect("the nodes can be had")
     }
 

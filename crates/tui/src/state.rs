@@ -61,6 +61,8 @@ pub(super) struct Resources {
     pub(super) disk_write: History,
     pub(super) received: History,
     pub(super) sent: History,
+    /// How busy the run's GPUs are; the machine's where no driver tells whose.
+    pub(super) gpu: History,
     /// The strongest pressure, as a share of the time.
     pub(super) pressure: History,
     /// What that pressure is about.
@@ -197,8 +199,20 @@ impl Resources {
         self.memory.push(read(Measure::RunMemRss));
         self.disk_read.push(rate(Measure::RunDiskRead));
         self.disk_write.push(rate(Measure::RunDiskWrite));
-        self.received.push(rate(Measure::NodeNetRx));
-        self.sent.push(rate(Measure::NodeNetTx));
+        // The run's own connections; the node's where nobody knows whose it is.
+        self.received
+            .push(rate(Measure::RunNetRx).or(rate(Measure::NodeNetRx)));
+        self.sent
+            .push(rate(Measure::RunNetTx).or(rate(Measure::NodeNetTx)));
+        // Read once a second at most: between two readings there is nothing to show.
+        if read(Measure::NodeGpus).is_some() {
+            let of_run = read(Measure::RunGpus);
+            let busy = read(Measure::RunGpuBusy);
+            self.gpu.push(match of_run {
+                Some(_) => busy,
+                None => read(Measure::NodeGpuBusy),
+            });
+        }
         // The run's own pressure is about the run; the node's is better than none.
         let pressures = [
             ("cpu", Measure::RunPsiCpuSome, Measure::NodePsiCpuSome),

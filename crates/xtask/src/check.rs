@@ -1,6 +1,6 @@
 //! `check`: exactly what CI does, and `test`: its tests alone.
 
-use crate::{companions, deny, shell, tidy};
+use crate::{cluster, companions, deny, shell, tidy};
 use anyhow::Result;
 use std::io::ErrorKind;
 use std::path::Path;
@@ -23,6 +23,7 @@ pub(crate) fn check() -> Result<()> {
         ],
     )?;
     companions::invite();
+    cluster::prepare();
     test(&[])?;
     shell::run(
         "cargo",

@@ -108,6 +108,18 @@ impl Hub {
         &self.address
     }
 
+    /// Where agents come to, if they know this machine as `host`.
+    pub(crate) fn reached_at(&self, host: &str) -> String {
+        let port = match &self.address {
+            Address::Tcp { port, .. } => *port,
+            Address::Unix(_) => 0,
+        };
+        match host.contains(':') {
+            true => format!("tcp://[{host}]:{port}"),
+            false => format!("tcp://{host}:{port}"),
+        }
+    }
+
     pub(crate) fn token(&self) -> &Token {
         &self.token
     }

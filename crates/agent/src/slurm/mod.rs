@@ -4,11 +4,11 @@ mod queue;
 
 use crate::engine::ClusterEngine;
 use crate::hub::Hub;
-use crate::site::{Acquired, Site};
-use crate::ssh::{OpenClusterError, Way};
-use paceline_engine::{RunClock, StartError};
+use crate::site::{Acquired, Site, stamp};
+use crate::ssh::OpenClusterError;
+use crate::way::{Way, own_name};
+use paceline_engine::{NodeRequest, RunClock, StartError};
 use paceline_model::NodeName;
-use paceline_wire::Address;
 use parking_lot::Mutex;
 use queue::{JobState, Queue};
 use std::path::PathBuf;
@@ -83,13 +83,7 @@ pub enum SlurmError {
 pub fn slurm_engine(options: SlurmOptions) -> Result<ClusterEngine, OpenClusterError> {
     let way = Way::parse(options.address.as_deref())?;
     let hub = Hub::open(&way.listen(), options.silence)?;
-    let host = match &way {
-        Way::To(host, _) => host.clone(),
-        Way::Back | Way::Tunnel => {
-            let name = rustix::system::uname();
-            name.nodename().to_string_lossy().into_owned()
-        }
-    };
+    let host = way.host().unwrap_or_else(own_name);
     let program = options.program.clone();
     let site = SlurmSite {
         queue: Queue::new(format!("paceline-{}", options.key)),
@@ -124,21 +118,13 @@ impl SlurmSite {
     /// The script of a job: one agent per node. The token is in the script, which
     /// Slurm shows to its owner only, and reaches agents by their stdin.
     fn script(&self, hub: &Hub, group: &str) -> String {
-        let port = match hub.address() {
-            Address::Tcp { port, .. } => *port,
-            Address::Unix(_) => 0,
-        };
-        let host = match self.host.contains(':') {
-            true => format!("[{}]", self.host),
-            false => self.host.clone(),
-        };
         let quoted = |word: &str| format!("'{}'", word.replace('\'', r"'\''"));
         format!(
             "#!/bin/sh\nexec srun --ntasks-per-node=1 --kill-on-bad-exit=0 --wait=0 --input=all {} \
              agent --controller {} --group {} --key {} --silence {}ms <<PACELINE_TOKEN\n{}\n\
              PACELINE_TOKEN\n",
             quoted(&self.options.program.to_string_lossy()),
-            quoted(&format!("tcp://{host}:{port}")),
+            quoted(&hub.reached_at(&self.host)),
             quoted(group),
             quoted(&self.options.key),
             self.options.silence.as_millis(),
@@ -162,7 +148,7 @@ impl SlurmSite {
         }
         drop(is_swept);
         let clock = RunClock::start();
-        let group = format!("slurm-{}", clock_id(&clock));
+        let group = format!("slurm-{}", stamp(&clock));
         hub.expect(&group);
         let script = self.script(hub, &group);
         let job = self
@@ -232,10 +218,10 @@ impl Site for SlurmSite {
     fn acquire(
         &self,
         hub: &Hub,
-        nodes: u32,
+        request: &NodeRequest,
         is_cancelled: &dyn Fn() -> bool,
     ) -> Result<Acquired, StartError> {
-        let nodes = nodes.max(1);
+        let nodes = request.nodes.max(1);
         if !self.options.is_pilot {
             let (job, queued) = self.submit(hub, nodes, is_cancelled)?;
             return Ok(Acquired {
@@ -295,14 +281,6 @@ impl Site for SlurmSite {
             self.queue.cancel(&job);
         }
     }
-}
-
-/// Tells submissions of one controller apart.
-fn clock_id(clock: &RunClock) -> String {
-    let since = clock
-        .started_at()
-        .duration_since(std::time::SystemTime::UNIX_EPOCH);
-    format!("{:x}", since.map_or(0, |since| since.as_micros()))
 }
 
 fn cluster(error: SlurmError) -> StartError {

@@ -4,16 +4,19 @@ mod client;
 mod host;
 mod ship;
 
+pub(crate) use ship::hash_of;
+
 use crate::engine::ClusterEngine;
 use crate::hub::{Hub, OpenHubError};
 use crate::site::{Acquired, Site};
+use crate::way::Way;
 use client::Client;
 use host::{Host, Running};
-use paceline_engine::StartError;
+use paceline_engine::{NodeRequest, StartError};
 use paceline_model::NodeName;
 use paceline_wire::Address;
 use parking_lot::Mutex;
-use ship::{Parcel, hash_of};
+use ship::Parcel;
 use std::collections::BTreeMap;
 use std::io;
 use std::path::PathBuf;
@@ -153,52 +156,6 @@ pub fn ssh_engine(options: SshOptions) -> Result<ClusterEngine, OpenClusterError
         options,
     };
     Ok(ClusterEngine::new(hub, Arc::new(site), &program))
-}
-
-/// How agents reach this machine.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Way {
-    /// At the address from which their host was reached.
-    Back,
-    /// At this host, and this port if not any.
-    To(String, u16),
-    /// Through the connection to their host.
-    Tunnel,
-}
-
-impl Way {
-    pub(crate) fn parse(text: Option<&str>) -> Result<Self, OpenClusterError> {
-        let Some(text) = text else {
-            return Ok(Self::Back);
-        };
-        if text == "tunnel" {
-            return Ok(Self::Tunnel);
-        }
-        let with_port = match text.rsplit_once(':') {
-            Some((_, port)) if port.parse::<u16>().is_ok() => text.to_owned(),
-            _ => format!("{text}:0"),
-        };
-        match format!("tcp://{with_port}").parse() {
-            Ok(Address::Tcp { host, port }) => Ok(Self::To(host, port)),
-            _ => Err(OpenClusterError::Address(text.to_owned())),
-        }
-    }
-
-    /// Where the controller listens. Whoever comes has to know the token.
-    pub(crate) fn listen(&self) -> Address {
-        let host = match self {
-            Self::Tunnel => "127.0.0.1",
-            Self::Back | Self::To(..) => "0.0.0.0",
-        };
-        let port = match self {
-            Self::To(_, port) => *port,
-            Self::Back | Self::Tunnel => 0,
-        };
-        Address::Tcp {
-            host: host.to_owned(),
-            port,
-        }
-    }
 }
 
 struct SshSite {
@@ -344,14 +301,14 @@ impl Site for SshSite {
     fn acquire(
         &self,
         hub: &Hub,
-        nodes: u32,
+        request: &NodeRequest,
         is_cancelled: &dyn Fn() -> bool,
     ) -> Result<Acquired, StartError> {
         let hosts = &self.options.hosts;
-        let count = nodes.max(1) as usize;
+        let count = request.nodes.max(1) as usize;
         if count > hosts.len() {
             return Err(StartError::TooFewNodes {
-                asked: nodes,
+                asked: request.nodes,
                 found: u32::try_from(hosts.len()).unwrap_or(u32::MAX),
             });
         }
@@ -401,20 +358,4 @@ impl Site for SshSite {
 
 fn cluster(error: SshError) -> StartError {
     StartError::Cluster(Box::new(error))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_address_may_have_a_port() {
-        let way = |text| Way::parse(Some(text)).unwrap();
-        assert_eq!(Way::parse(None).unwrap(), Way::Back);
-        assert_eq!(way("tunnel"), Way::Tunnel);
-        assert_eq!(way("10.0.0.1"), Way::To("10.0.0.1".to_owned(), 0));
-        assert_eq!(way("head:7000"), Way::To("head".to_owned(), 7000));
-        assert_eq!(way("[fe80::1]:7000"), Way::To("fe80::1".to_owned(), 7000));
-        assert!(Way::parse(Some("a b")).is_err());
-    }
 }

@@ -26,7 +26,7 @@ pub(super) struct Parcel {
 }
 
 /// The SHA-256 of a file, shortened: what a cache on a node calls it.
-pub(super) fn hash_of(path: &Path) -> io::Result<String> {
+pub(crate) fn hash_of(path: &Path) -> io::Result<String> {
     let mut hasher = Sha256::new();
     hash_file(path, &mut hasher)?;
     Ok(short(hasher))

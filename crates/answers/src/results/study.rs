@@ -129,20 +129,23 @@ impl StudyState {
         })
     }
 
-    /// The result of a planned run, if the run counts: it is done, has every
-    /// response of the study, and was made with the study's constants. This is the
-    /// only rule there is.
+    /// The result of a planned run, if the run counts: it is done, was not stopped
+    /// early by a search, has every response of the study, and was made with the
+    /// study's constants. This is the only rule there is.
     #[must_use]
     pub fn counted(&self, position: usize) -> Option<(u32, &RunResult)> {
         let found = self.whole(position);
         found.filter(|_| self.plan.runs[position].constants.is_empty())
     }
 
-    /// The result of a run that is done and has every response of the study, with
-    /// whatever constants it was made.
+    /// The result of a run that ended by itself and has every response of the study,
+    /// with whatever constants it was made. What a run reported before a search
+    /// stopped it is not what the whole run would have come to.
     pub(super) fn whole(&self, position: usize) -> Option<(u32, &RunResult)> {
         match self.progress.state(position) {
-            RunState::Done { attempt, result } if result.absent.is_empty() => {
+            RunState::Done { attempt, result }
+                if result.absent.is_empty() && result.stopped.is_none() =>
+            {
                 Some((*attempt, result))
             }
             _ => None,

@@ -3,6 +3,7 @@
 #![allow(dead_code, reason = "each test file uses its own part")]
 
 pub(crate) mod members;
+pub(crate) mod real_cluster;
 pub(crate) mod sshd;
 
 use std::ffi::OsStr;

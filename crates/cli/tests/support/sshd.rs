@@ -173,6 +173,11 @@ pub(crate) fn agents(word: &str) -> Vec<u32> {
     })
 }
 
+/// The processes of whose command `part` is a part.
+pub(crate) fn processes_with(part: &[u8]) -> Vec<u32> {
+    all_processes(|command| command.windows(part.len()).any(|it| it == part))
+}
+
 fn all_processes(is_wanted: impl Fn(&[u8]) -> bool) -> Vec<u32> {
     let Ok(entries) = std::fs::read_dir("/proc") else {
         return Vec::new();

@@ -2,6 +2,7 @@
 
 mod cpu;
 mod disk;
+mod energy;
 mod frequency;
 mod memory;
 mod network;
@@ -14,6 +15,7 @@ use crate::source::Buffer;
 use paceline_model::Readings;
 
 pub(crate) use disk::DeviceNumber;
+pub(crate) use energy::{zone_name, zones};
 pub(crate) use pressure::Stalled;
 
 /// Everything a sample says about the node.
@@ -25,6 +27,7 @@ pub(crate) struct Node {
     network: network::Network,
     pressure: pressure::Pressure,
     frequency: frequency::Frequency,
+    energy: energy::Energy,
 }
 
 impl Node {
@@ -36,6 +39,7 @@ impl Node {
             network: network::Network::open(roots),
             pressure: pressure::Pressure::open(roots),
             frequency: frequency::Frequency::open(roots),
+            energy: energy::Energy::open(roots),
         }
     }
 
@@ -52,6 +56,7 @@ impl Node {
         self.network.read(tick, buffer, readings, parts);
         self.pressure.read(tick, buffer, readings);
         self.frequency.read(tick, buffer, readings);
+        self.energy.read(tick, buffer, readings);
     }
 
     /// How many processes and threads the machine has started since it booted,

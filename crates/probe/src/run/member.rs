@@ -5,7 +5,7 @@ use super::members::Newcomer;
 use super::stat::{Files, Stat, Usage};
 use crate::parts::Parts;
 use crate::source::Buffer;
-use paceline_model::{PartKind, PartMeasure};
+use paceline_model::{PartKind, PartMeasure, PartReadings};
 
 #[derive(Debug)]
 pub(crate) struct Member {
@@ -146,9 +146,14 @@ impl Member {
         amount
     }
 
-    /// Lists the process in a sample.
-    pub(crate) fn list(&self, ticks_per_second: f64, page_bytes: u64, parts: &mut Parts<'_>) {
-        let Some(now) = self.now else { return };
+    /// Lists the process in a sample, if it is still there.
+    pub(crate) fn list<'p>(
+        &self,
+        ticks_per_second: f64,
+        page_bytes: u64,
+        parts: &'p mut Parts<'_>,
+    ) -> Option<&'p mut PartReadings> {
+        let now = self.now?;
         let part = parts.push(PartKind::Process, &self.name);
         let seconds = |ticks: u64| ticks as f64 / ticks_per_second;
         part.set(PartMeasure::CpuUser, seconds(self.own.user_ticks));
@@ -162,5 +167,6 @@ impl Member {
             part.set(PartMeasure::DiskRead, read as f64);
             part.set(PartMeasure::DiskWrite, written as f64);
         }
+        Some(part)
     }
 }

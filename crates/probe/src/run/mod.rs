@@ -4,10 +4,12 @@ mod group;
 mod ledger;
 mod member;
 mod members;
+mod sockets;
 mod stat;
 
 use crate::budget::Budget;
 use crate::counter::Tick;
+use crate::gpu::Gpus;
 use crate::node::Node;
 use crate::parts::Parts;
 use crate::roots::Roots;
@@ -17,7 +19,8 @@ use group::GroupUsage;
 use ledger::Account;
 use member::Member;
 use members::{Newcomer, Search};
-use paceline_model::{Measure, Readings};
+use paceline_model::{Measure, PartMeasure, Readings};
+use sockets::Sockets;
 use stat::{Files, Stat, Usage};
 use std::path::PathBuf;
 
@@ -43,6 +46,7 @@ pub(crate) struct Run {
     ticks_per_second: f64,
     page_bytes: u64,
     group: Option<GroupUsage>,
+    sockets: Sockets,
     search: Search,
     /// Oldest first, so that parents are read before their children.
     members: Vec<Member>,
@@ -75,6 +79,14 @@ impl Run {
                 .cgroup
                 .as_ref()
                 .map(|paths| GroupUsage::open(paths, from_start)),
+            sockets: Sockets::open(
+                &roots.proc,
+                target
+                    .cgroup
+                    .as_ref()
+                    .and_then(|paths| paths.unified.as_deref()),
+                from_start,
+            ),
             search: Search::open(&roots.proc, listed),
             members: Vec::new(),
             reaper: Account::default(),
@@ -91,10 +103,16 @@ impl Run {
         self.processes.is_some() || self.group.is_some()
     }
 
+    /// True if the process is one of the run's, as of the last reading.
+    pub(crate) fn has(&self, pid: i32) -> bool {
+        is_member(&self.members, pid)
+    }
+
     pub(crate) fn read(
         &mut self,
         tick: &mut Tick,
         node: &Node,
+        gpus: &Gpus,
         buffer: &mut Buffer,
         readings: &mut Readings,
         parts: &mut Parts<'_>,
@@ -112,7 +130,13 @@ impl Run {
         let used = self.settle(tick, reaper);
         self.report(tick, &used, readings);
         self.report_proportional(tick, buffer, readings);
-        self.list(parts);
+        let living = self
+            .members
+            .iter()
+            .filter(|member| member.now.is_some_and(|now| !now.ended));
+        self.sockets
+            .read(living.map(|member| member.pid), tick, readings);
+        self.list(gpus, parts);
     }
 
     /// Finds processes that have joined the run.
@@ -265,7 +289,7 @@ impl Run {
         }
     }
 
-    fn list(&mut self, parts: &mut Parts<'_>) {
+    fn list(&mut self, gpus: &Gpus, parts: &mut Parts<'_>) {
         let members = &self.members;
         self.order.clear();
         self.order.extend(0..members.len());
@@ -280,7 +304,17 @@ impl Run {
             self.order.sort_unstable();
         }
         for &index in &self.order {
-            members[index].list(self.ticks_per_second, self.page_bytes, parts);
+            let member = &members[index];
+            if let Some(part) = member.list(self.ticks_per_second, self.page_bytes, parts)
+                && let Some((mem, busy)) = gpus.of_process(member.pid)
+            {
+                if let Some(bytes) = mem {
+                    part.set(PartMeasure::GpuMem, bytes as f64);
+                }
+                if let Some(busy) = busy {
+                    part.set(PartMeasure::GpuBusy, busy);
+                }
+            }
         }
     }
 }

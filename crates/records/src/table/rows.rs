@@ -258,7 +258,12 @@ impl IterationRows {
 const fn kind_of(unit: Unit) -> FieldKind {
     match unit {
         Unit::Bytes | Unit::Count => FieldKind::Integer,
-        Unit::Seconds | Unit::Megahertz => FieldKind::Number,
+        Unit::Seconds
+        | Unit::Megahertz
+        | Unit::Share
+        | Unit::Joules
+        | Unit::Watts
+        | Unit::Celsius => FieldKind::Number,
     }
 }
 

@@ -1,7 +1,8 @@
 //! Samples and events as bytes.
 //!
 //! Numbers are little-endian. Readings are a mask of the measures present, one
-//! bit per line of the dictionary, and a double for each.
+//! bit per line of the dictionary in as many words of 64 bits as that takes, and a
+//! double for each.
 
 use super::Codec;
 use paceline_model::{
@@ -82,12 +83,14 @@ impl Codec for SampleCodec {
             None => 0,
             Some(gap) => 1 + gap as u8,
         });
-        put_readings(out, sample.readings.iter().map(|(m, v)| (m as u8, v)));
+        let values = sample.readings.iter().map(|(m, v)| (m as usize, v));
+        put_readings(out, Measure::ALL.len(), values);
         put_u32(out, sample.parts.len());
         for part in &sample.parts {
             out.push(part.kind as u8);
             put_text(out, &part.name);
-            put_readings(out, part.readings.iter().map(|(m, v)| (m as u8, v)));
+            let values = part.readings.iter().map(|(m, v)| (m as usize, v));
+            put_readings(out, PartMeasure::ALL.len(), values);
         }
     }
 
@@ -256,15 +259,20 @@ fn put_text(out: &mut Vec<u8>, text: &str) {
     out.extend_from_slice(clipped.as_bytes());
 }
 
-fn put_readings(out: &mut Vec<u8>, values: impl Iterator<Item = (u8, f64)>) {
+/// The bytes of a mask over so many measures.
+const fn mask_bytes(measures: usize) -> usize {
+    measures.div_ceil(64) * 8
+}
+
+fn put_readings(out: &mut Vec<u8>, measures: usize, values: impl Iterator<Item = (usize, f64)>) {
     let mask_at = out.len();
-    put_u64(out, 0);
-    let mut mask = 0_u64;
+    out.resize(mask_at + mask_bytes(measures), 0);
     for (index, value) in values {
-        mask |= 1 << index;
+        // A word's bytes are little-endian, so that bit `n` of all words is bit
+        // `n % 8` of byte `n / 8`.
+        out[mask_at + index / 8] |= 1 << (index % 8);
         put_u64(out, value.to_bits());
     }
-    out[mask_at..mask_at + 8].copy_from_slice(&mask.to_le_bytes());
 }
 
 struct Input<'a>(&'a [u8]);
@@ -299,10 +307,11 @@ impl Input<'_> {
         &mut self,
         measures: &[Option<M>],
     ) -> Option<R> {
-        let mask = self.u64()?;
-        let mut pairs = Vec::with_capacity(mask.count_ones() as usize);
-        for bit in 0..64 {
-            if mask >> bit & 1 == 1 {
+        let (mask, rest) = self.0.split_at_checked(mask_bytes(measures.len()))?;
+        self.0 = rest;
+        let mut pairs = Vec::new();
+        for bit in 0..8 * mask.len() {
+            if mask[bit / 8] >> (bit % 8) & 1 == 1 {
                 let measure = *measures.get(bit)?;
                 let value = f64::from_bits(self.u64()?);
                 pairs.extend(measure.map(|measure| (measure, value)));

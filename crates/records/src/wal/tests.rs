@@ -184,7 +184,7 @@ fn numbers_mean_what_the_dictionary_of_their_own_log_says() {
         .collect();
     assert_eq!(codec.decode(&payload), Some(expected));
 
-    let renamed = dictionary.replace(first, "node_gpu_busy_s");
+    let renamed = dictionary.replace(first, "node_eclipses_count");
     let codec = SampleCodec::from_dictionary(renamed.as_bytes()).unwrap();
     let mut expected = sample();
     expected.readings = [(Measure::ALL[1], 0.25)].into_iter().collect();

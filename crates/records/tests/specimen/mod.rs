@@ -90,6 +90,7 @@ pub(crate) fn full_sample(second: u64) -> Sample {
             part(PartKind::Disk, "vda"),
             part(PartKind::Interface, "eth0"),
             part(PartKind::Process, "4711 python"),
+            part(PartKind::Gpu, "nvidia0 NVIDIA A100"),
         ],
     }
 }
@@ -176,7 +177,12 @@ fn number() -> impl Strategy<Value = f64> {
 fn fit(unit: Unit, x: f64) -> f64 {
     match unit {
         Unit::Bytes | Unit::Count => x.clamp(-9e15, 9e15).trunc() + 0.0,
-        Unit::Seconds | Unit::Megahertz => x,
+        Unit::Seconds
+        | Unit::Megahertz
+        | Unit::Share
+        | Unit::Joules
+        | Unit::Watts
+        | Unit::Celsius => x,
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::json::Numbers;
 use crate::chart::{BarRow, Chart, bars};
-use crate::number::{p_value, percent, significant};
+use crate::number::{p_value, percent, plural, significant};
 use crate::page::{Heading, HtmlTable};
 use crate::text::{Column, Style, Table, bar, columns, truncate};
 use paceline_stats::analysis::{Basis, TermEvidence};
@@ -48,18 +48,19 @@ pub(super) fn order(kind: AnovaType) -> &'static str {
 pub(super) fn adjustment(evidence: &[TermEvidence]) -> Option<String> {
     let first = evidence.first()?;
     let tests = first.tests;
+    let terms = plural(tests, "term");
     let words = match first.basis {
         Basis::Lenth => format!("Lenth's method with all {tests} effects in mind"),
         Basis::Welch => "Welch's test".to_owned(),
         Basis::KruskalWallis => "Kruskal and Wallis' test".to_owned(),
         Basis::Robust => format!(
-            "F tests that allow for unequal spread (HC3), after Holm's correction for {tests} terms"
+            "F tests that allow for unequal spread (HC3), after Holm's correction for {terms}"
         ),
         _ if evidence.iter().any(|term| term.basis == Basis::Permutation) => format!(
             "the larger of the permutation test and of the F test after Holm's correction for \
-             {tests} terms"
+             {terms}"
         ),
-        _ => format!("the F test after Holm's correction for {tests} terms"),
+        _ => format!("the F test after Holm's correction for {terms}"),
     };
     Some(format!("p adjusted: {words}"))
 }

@@ -205,12 +205,15 @@ pub(super) fn result_text(
                 result.response
             ));
             for assumption in &result.assumptions {
-                let line = format!(
-                    "{}: {} ({})",
+                let mut line = format!(
+                    "{}: {}",
                     title(assumption.kind),
-                    verdict(assumption.verdict),
-                    tests(&assumption.results)
+                    verdict(assumption.verdict)
                 );
+                let found = tests(&assumption.results);
+                if !found.is_empty() {
+                    line += &format!(" ({found})");
+                }
                 out.push_str(&paragraph("", &line, width));
             }
             if let Some(tests) = &result.permutation {

@@ -2,7 +2,7 @@
 //! thousand times; `script/start.js` lists what each means.
 
 use super::{Dossier, RecordPart, RunPart, Standing, held};
-use paceline_diagnose::{Amount, Usage};
+use paceline_diagnose::{Amount, Gpus, Usage};
 use serde_json::{Value, json};
 
 /// More metrics than this do not fit a menu.
@@ -91,7 +91,7 @@ fn shown(record: &RecordPart, run: &RunPart, metrics: &[String], value: &mut Val
     value["u"] = record
         .nodes
         .iter()
-        .map(|(_, found)| usage(&found.usage))
+        .map(|(_, found)| usage(&found.usage, found.gpus.as_ref()))
         .collect();
     if let Some((_, found)) = record.nodes.first() {
         let phases = found.phases.iter();
@@ -135,7 +135,7 @@ fn shown(record: &RecordPart, run: &RunPart, metrics: &[String], value: &mut Val
 }
 
 /// Mean and peak of each resource, in the order of the page's table.
-fn usage(usage: &Usage) -> Value {
+fn usage(usage: &Usage, gpus: Option<&Gpus>) -> Value {
     let amount = |amount: Option<Amount>| amount.map(|a| json!([short(a.mean), short(a.peak)]));
     json!([
         amount(usage.cpus),
@@ -145,6 +145,8 @@ fn usage(usage: &Usage) -> Value {
         amount(usage.net_rx_bytes_per_s),
         amount(usage.net_tx_bytes_per_s),
         amount(usage.loopback_bytes_per_s),
+        amount(gpus.and_then(|gpus| gpus.busy)),
+        amount(gpus.and_then(|gpus| gpus.memory_bytes)),
     ])
 }
 

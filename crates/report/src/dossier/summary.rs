@@ -2,6 +2,7 @@
 
 use super::held::{diagnoses, shares};
 use super::{Dossier, Standing, StudyPart, advice, promises};
+use crate::gpus;
 use crate::html::{Element, Html};
 use crate::number::plural;
 use crate::number::{bytes, duration, percent, significant};
@@ -218,6 +219,12 @@ fn run_sentences(dossier: &Dossier<'_>) -> Vec<String> {
                 "On `{node}` it was held back by {} of the time.",
                 held.join(", ")
             ));
+        }
+        if let Some(waited) = found.gpus.as_ref().and_then(gpus::waited) {
+            sentences.push(format!("On `{node}`, {waited}."));
+        }
+        if let Some(energy) = gpus::energy(&found.energy) {
+            sentences.push(format!("Energy on `{node}`: {energy}."));
         }
         sentences.extend(
             found

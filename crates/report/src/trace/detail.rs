@@ -6,7 +6,7 @@ const TRACE_BYTES: usize = 2_600_000;
 const CURVE_BYTES: usize = 1_000_000;
 /// One point of a node's time lines: a time and the least and greatest value of
 /// each resource, a third more as text.
-const TRACE_POINT: usize = 56;
+const TRACE_POINT: usize = 67;
 /// One point of a curve: step, time and value.
 const CURVE_POINT: usize = 16;
 /// More points than this on one line are more than screens have pixels, even

@@ -20,17 +20,22 @@ pub enum Resource {
     DiskRead,
     /// Bytes per second that the run wrote to disks.
     DiskWrite,
-    /// Bytes per second that the node received.
+    /// Bytes per second that the run received from other hosts; the node, where
+    /// nobody knows whose they are.
     NetReceived,
-    /// Bytes per second that the node sent.
+    /// Bytes per second that the run sent to other hosts; or the node.
     NetSent,
     /// Bytes per second over loopback.
     Loopback,
+    /// The share of the time in which the run's GPUs executed anything.
+    RunGpus,
+    /// The same of all GPUs of the node.
+    NodeGpus,
 }
 
 impl Resource {
     /// Every line, in the order of the page's data.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 11] = [
         Self::RunCpus,
         Self::NodeCpus,
         Self::RunMemory,
@@ -40,6 +45,8 @@ impl Resource {
         Self::NetReceived,
         Self::NetSent,
         Self::Loopback,
+        Self::RunGpus,
+        Self::NodeGpus,
     ];
 
     /// What a sample says, if it says it.
@@ -64,9 +71,13 @@ impl Resource {
             }
             Self::DiskRead => per_second(read(Measure::RunDiskRead)),
             Self::DiskWrite => per_second(read(Measure::RunDiskWrite)),
-            Self::NetReceived => per_second(read(Measure::NodeNetRx)),
-            Self::NetSent => per_second(read(Measure::NodeNetTx)),
-            Self::Loopback => per_second(read(Measure::NodeLoopback)),
+            Self::NetReceived => per_second(read(Measure::RunNetRx).or(read(Measure::NodeNetRx))),
+            Self::NetSent => per_second(read(Measure::RunNetTx).or(read(Measure::NodeNetTx))),
+            Self::Loopback => {
+                per_second(read(Measure::RunLoopbackTx).or(read(Measure::NodeLoopback)))
+            }
+            Self::RunGpus => read(Measure::RunGpuBusy),
+            Self::NodeGpus => read(Measure::NodeGpuBusy),
         }
     }
 }

@@ -3,7 +3,7 @@
 use super::session::Settings;
 use crate::host::Opening;
 use crate::interrupt::Interrupt;
-use crate::placement::{cluster, ranks};
+use crate::placement::{cluster, ranks, request};
 use crate::reports::MetricPattern;
 use crate::supervise::{
     Ended, ExecuteError, Execution, Observer, Results, STOPPED_EARLY, STOPS, execute,
@@ -97,7 +97,7 @@ impl Attempt<'_> {
     ) -> Result<Attempted, AttemptError> {
         let share = self.study.share_of(self.levels);
         // Time in a cluster's queue is no part of the run.
-        let allocation = match engine.allocate(share.nodes, &|| interrupt.is_wanted()) {
+        let allocation = match engine.allocate(&request(share), &|| interrupt.is_wanted()) {
             Ok(allocation) => allocation,
             Err(StartError::Cancelled) => {
                 return Ok(Attempted {

@@ -5,6 +5,9 @@
 //! paceline-load memory BYTES           touches every page, holds it
 //! paceline-load disk BYTES FILE        writes and fsyncs, then removes it
 //! paceline-load net BYTES              sends over a loopback connection
+//! paceline-load receive ADDRESS        says so, then takes one connection to its
+//!                                      end, and keeps it
+//! paceline-load send ADDRESS BYTES     sends to one that receives
 //! paceline-load forks N SECONDS [DEPTH]  N children one after the other, each
 //!                                      of which uses SECONDS of CPU time; with
 //!                                      DEPTH they do so through children
@@ -74,6 +77,14 @@ fn work(words: &[&str]) -> io::Result<Option<Vec<u8>>> {
         }
         ["disk", bytes, path] => write_disk(number(bytes)? as usize, path)?,
         ["net", bytes] => send(number(bytes)? as usize)?,
+        ["receive", address] => receive(address)?,
+        ["send", address, bytes] => {
+            let mut sender = TcpStream::connect(address)?;
+            write_blocks(&mut sender, number(bytes)? as usize)?;
+            sender.shutdown(std::net::Shutdown::Write)?;
+            // The other side closes when it has everything.
+            sender.read_to_end(&mut Vec::new())?;
+        }
         ["forks", count, seconds] => fork(number(count)? as usize, &["cpu", seconds])?,
         ["forks", count, seconds, depth] => match number(depth)? as u32 {
             0 | 1 => fork(number(count)? as usize, &["cpu", seconds])?,
@@ -132,13 +143,7 @@ fn send(bytes: usize) -> io::Result<()> {
     let mut sender = TcpStream::connect(listener.local_addr()?)?;
     let (mut receiver, _) = listener.accept()?;
     let reader = std::thread::spawn(move || io::copy(&mut receiver, &mut io::sink()));
-    let block = vec![b'x'; 64 << 10];
-    let mut left = bytes;
-    while left > 0 {
-        let size = left.min(block.len());
-        sender.write_all(&block[..size])?;
-        left -= size;
-    }
+    write_blocks(&mut sender, bytes)?;
     drop(sender);
     let received = reader.join().expect("the reader does not panic")?;
     if received == bytes as u64 {
@@ -146,6 +151,25 @@ fn send(bytes: usize) -> io::Result<()> {
     } else {
         Err(io::Error::other("bytes were lost on the way"))
     }
+}
+
+fn write_blocks(sender: &mut TcpStream, bytes: usize) -> io::Result<()> {
+    let block = vec![b'x'; 64 << 10];
+    let mut left = bytes;
+    while left > 0 {
+        let size = left.min(block.len());
+        sender.write_all(&block[..size])?;
+        left -= size;
+    }
+    Ok(())
+}
+
+fn receive(address: &str) -> io::Result<()> {
+    let listener = TcpListener::bind(address)?;
+    writeln!(io::stdout(), "listening")?;
+    let (mut receiver, _) = listener.accept()?;
+    io::copy(&mut receiver, &mut io::sink())?;
+    Ok(())
 }
 
 fn fork(count: usize, words: &[&str]) -> io::Result<()> {

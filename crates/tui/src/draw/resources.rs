@@ -32,7 +32,8 @@ struct Row<'a> {
 
 /// How many resources there are rows for.
 pub(super) fn count(state: &State) -> u16 {
-    6 + u16::from(state.resources.pressure.is_known())
+    let resources = &state.resources;
+    6 + u16::from(resources.gpu.is_known()) + u16::from(resources.pressure.is_known())
 }
 
 pub(super) fn draw(area: Rect, rows_each: u16, buf: &mut Buffer, state: &State, palette: &Palette) {
@@ -112,6 +113,19 @@ fn rows(resources: &Resources, cpus: u32) -> Vec<Row<'_>> {
         .cpus
         .peak()
         .map(|peak| format!("peak {}", cpus_used(peak)));
+    if resources.gpu.is_known() {
+        rows.push(Row {
+            label: "gpu",
+            history: &resources.gpu,
+            value: resources.gpu.last().map_or(ABSENT.to_owned(), whole),
+            peak: resources
+                .gpu
+                .peak()
+                .map(|peak| format!("peak {}", whole(peak))),
+            full: 1.0,
+            warns: false,
+        });
+    }
     if resources.pressure.is_known() {
         let now = resources.pressure.last();
         rows.push(Row {

@@ -23,10 +23,11 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 const USAGE: &str = "\
-usage: cargo xtask cluster KIND COMMAND, as root
+usage: cargo xtask cluster KIND [--folder DIR] COMMAND, as root
 
-  KIND is ssh, slurm, spark or ray
+  KIND is ssh, slurm, spark or ray; DIR tells several of a kind apart
 
+  prepare (without KIND)          fetches the Python packages of spark and ray
   up [--nodes 3] [--rate 1gbit]   starts it and prints the [engine] section to paste
   down                            ends and removes all of it; installed packages stay
   status                          the section again, and which daemons have died
@@ -50,9 +51,31 @@ const KINDS: &[(&str, Up)] = &[
     ("ray", ray::up),
 ];
 
+/// Fetches what clusters of Spark and Ray consist of, so that tests find it: as
+/// root of a machine that may install, and at most once.
+pub(crate) fn prepare() {
+    let is_root = shell::output("id", &["-u"]).is_ok_and(|user| user.trim() == "0");
+    if !is_root {
+        println!("clusters of Spark and Ray need root: their tests check nothing");
+        return;
+    }
+    for (kind, fetch) in [
+        ("spark", spark::fetch as fn() -> Result<PathBuf>),
+        ("ray", ray::fetch),
+    ] {
+        if let Err(error) = fetch() {
+            println!("without a Python that has {kind} its tests check nothing: {error:#}");
+        }
+    }
+}
+
 /// Does what `words` say.
 pub(crate) fn cluster(words: &[String]) -> Result<()> {
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    if words == ["prepare"] {
+        prepare();
+        return Ok(());
+    }
     let [kind, rest @ ..] = &words[..] else {
         bail!("{USAGE}");
     };
@@ -62,7 +85,13 @@ pub(crate) fn cluster(words: &[String]) -> Result<()> {
     if shell::output("id", &["-u"])?.trim() != "0" {
         bail!("network namespaces need root");
     }
-    let folder = shell::workspace_root()?.join("target/cluster").join(kind);
+    let (folder, rest) = match rest {
+        ["--folder", folder, rest @ ..] => (std::path::absolute(folder)?, rest),
+        rest => (
+            shell::workspace_root()?.join("target/cluster").join(kind),
+            rest,
+        ),
+    };
     match rest {
         ["up", options @ ..] => up(kind, &folder, &wish(options)?, *start),
         ["down"] => down(kind, &folder),

@@ -59,8 +59,11 @@ pub(crate) fn python(name: &str, packages: &[&str]) -> Result<PathBuf> {
         shell::run("python3", &["-m", "venv", &path])?;
     }
     let pip = folder.join("bin/pip").to_string_lossy().into_owned();
+    // Bounded: a machine without a network must not wait for one.
     let words = ["install", "--quiet", "--disable-pip-version-check"];
-    shell::run(&pip, &[&words[..], packages].concat())?;
+    let bounds = ["--timeout=20", "--retries=1"];
+    let words = [&["600", &pip][..], &words, &bounds, packages].concat();
+    shell::run("timeout", &words)?;
     std::fs::write(&done, wanted).with_context(|| format!("cannot write {}", done.display()))?;
     Ok(folder)
 }

@@ -21,8 +21,8 @@ pub(crate) fn inside(node: &Node, words: &[&str]) -> Command {
             "--mount",
         ],
     );
-    // Without it a command that changes the mount namespace begins in `/`.
-    command.arg(format!("--wd={}", folder.display()));
+    // Looked up inside: a folder of this mount namespace has no path in another.
+    command.arg(format!("--wdns={}", folder.display()));
     command.arg("--").args(words);
     command
 }

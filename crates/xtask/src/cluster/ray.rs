@@ -6,12 +6,17 @@ use anyhow::{Context, Result, bail};
 use std::fs;
 use std::io::{Read as _, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+
+/// A Python with Ray; fetched once.
+pub(crate) fn fetch() -> Result<PathBuf> {
+    packages::python("ray", &["ray[default]==2.*"])
+}
 
 /// Starts the daemons; returns what a person pastes.
 pub(crate) fn up(ledger: &mut Ledger, folder: &Path, wish: &Wish) -> Result<String> {
     packages::debian(&[("nsenter", "util-linux"), ("tc", "iproute2")])?;
-    let python = packages::python("ray", &["ray[default]==2.*"])?;
+    let python = fetch()?;
     network::up(ledger, folder, wish.nodes, false, &wish.rate)?;
     // Ray names sockets after its folder, so the path must be short; and two
     // nodes in one folder would take each other's sockets.
@@ -72,9 +77,11 @@ pub(crate) fn up(ledger: &mut Ledger, folder: &Path, wish: &Wish) -> Result<Stri
             .is_ok_and(|text| alive(&text) == nodes.len())
     })?;
     Ok(format!(
-        "[engine]\nkind = \"ray\"\naddress = \"http://{page}\"\ntoken_file = \"{token_path}\"\n\n\
+        "[engine]\nkind = \"ray\"\ndashboard = \"http://{page}\"\ntoken_file = \"{token_path}\"\n\
+         python = \"{}\"\n\n\
          # by hand: RAY_AUTH_MODE=token RAY_AUTH_TOKEN_PATH={token_path} {ray} job submit --address http://{page} -- hostname\n\
          # this machine, as the nodes see it: {}\n",
+        python.join("bin/python").display(),
         network::host_address(ledger),
     ))
 }

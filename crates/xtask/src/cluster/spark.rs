@@ -5,16 +5,18 @@ use super::{Wish, http, network, packages, process};
 use crate::shell;
 use anyhow::{Context, Result};
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+
+/// Java and a Python with Spark; fetched once.
+pub(crate) fn fetch() -> Result<PathBuf> {
+    packages::debian(&[("java", "default-jre-headless")])?;
+    packages::python("spark", &["pyspark==3.5.*", "numpy"])
+}
 
 /// Starts the daemons; returns what a person pastes.
 pub(crate) fn up(ledger: &mut Ledger, folder: &Path, wish: &Wish) -> Result<String> {
-    packages::debian(&[
-        ("java", "default-jre-headless"),
-        ("nsenter", "util-linux"),
-        ("tc", "iproute2"),
-    ])?;
-    let python = packages::python("spark", &["pyspark==3.5.*", "numpy"])?;
+    packages::debian(&[("nsenter", "util-linux"), ("tc", "iproute2")])?;
+    let python = fetch()?;
     let interpreter = python.join("bin/python").to_string_lossy().into_owned();
     let home = shell::output(
         &interpreter,
@@ -133,7 +135,10 @@ pub(crate) fn up(ledger: &mut Ledger, folder: &Path, wish: &Wish) -> Result<Stri
     )?;
     Ok(format!(
         ". {}\n\n\
-         [job]\nkind = \"spark-submit\"\nmaster = \"{master}\"\n\n\
+         [engine]\nkind = \"spark\"\nmaster = \"{master}\"\nexecutor_memory = \"600m\"\n\
+         python = \"{interpreter}\"\n\n\
+         # or, for an application of your own:\n\
+         # [job]\n# kind = \"spark-submit\"\n# master = \"{master}\"\n\n\
          # {} workers of 2 cores and 2 GiB; the master's page: http://{page}\n\
          # this machine, as the nodes see it: {host}\n",
         settings.display(),

@@ -1,12 +1,9 @@
 //! Questions to programs and daemons, each with an end.
 
 use paceline_engine::host::answer_of;
-use std::io::{Read as _, Write as _};
 use std::net::{TcpStream, ToSocketAddrs as _};
 use std::time::Duration;
 
-/// The most that a daemon may answer.
-const MOST_BYTES: u64 = 1 << 20;
 /// How long a daemon may take to answer.
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -71,39 +68,4 @@ fn connect(address: &str) -> Result<TcpStream, String> {
         .map_err(|error| error.to_string())?;
     let place = places.next().ok_or("the name has no address")?;
     TcpStream::connect_timeout(&place, PATIENCE).map_err(|error| error.to_string())
-}
-
-/// One request over plain HTTP: status and body.
-pub(super) fn http(
-    address: &str,
-    request: &str,
-    token: Option<&str>,
-    body: &str,
-) -> Result<(u16, String), String> {
-    let told = |error: std::io::Error| error.to_string();
-    let mut stream = connect(address)?;
-    stream.set_read_timeout(Some(PATIENCE)).map_err(told)?;
-    stream.set_write_timeout(Some(PATIENCE)).map_err(told)?;
-    let bearer = token.map_or_else(String::new, |token| {
-        format!("Authorization: Bearer {token}\r\n")
-    });
-    // Version 1.0: the body ends with the connection.
-    let head = format!(
-        "{request} HTTP/1.0\r\nHost: {address}\r\n{bearer}Content-Type: application/json\r\n\
-         Content-Length: {}\r\n\r\n{body}",
-        body.len()
-    );
-    stream.write_all(head.as_bytes()).map_err(told)?;
-    let mut bytes = Vec::new();
-    stream
-        .take(MOST_BYTES)
-        .read_to_end(&mut bytes)
-        .map_err(told)?;
-    let answer = String::from_utf8_lossy(&bytes);
-    let (head, body) = answer.split_once("\r\n\r\n").ok_or("no HTTP answer")?;
-    let status = head
-        .split_whitespace()
-        .nth(1)
-        .and_then(|code| code.parse().ok());
-    Ok((status.ok_or("no HTTP answer")?, body.to_owned()))
 }

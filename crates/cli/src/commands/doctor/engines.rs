@@ -1,11 +1,14 @@
 //! `paceline doctor --engine`: a run of `true` on a cluster, and what is missing.
 
 use super::ask::{self, program};
+use crate::engines;
 use crate::failure::Failure;
 use anyhow::anyhow;
 use clap::ValueEnum;
+use paceline_agent::{RayApi, RayApiError};
+use paceline_model::error_chain;
 use paceline_probe::Offer;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// Where runs could execute.
@@ -388,67 +391,49 @@ fn ray(args: &EngineArgs) -> Result<Vec<Offer>, Failure> {
                 .hint("--address http://HOST:8265"),
         );
     };
-    let Some(address) = url.strip_prefix("http://") else {
-        return Err(
-            Failure::user(anyhow!("`{url}` does not begin with http://"))
-                .hint("an https dashboard can be reached through a local tunnel"),
-        );
-    };
-    let address = address.trim_end_matches('/');
-    let token = args.token_file.as_deref().map(read_token).transpose()?;
-    let ask = |request: &str, body: &str| ask::http(address, request, token.as_deref(), body);
+    let token = engines::ray_token(args.token_file.as_deref())?;
+    let api = RayApi::new(url, token.as_deref()).map_err(|error| {
+        Failure::user(error).hint("an https dashboard can be reached through a local tunnel")
+    })?;
     let mut offers = Vec::new();
-    match ask("GET /api/version", "") {
-        Ok((200, body)) => offers.push(good("dashboard", body.trim().to_owned())),
-        Ok((code @ (401 | 403), _)) => {
-            offers.push(bad(
-                "dashboard",
-                format!("it answers {code}: the token is missing or wrong"),
-                "name the file with the cluster's token with --token-file",
-            ));
-            return Ok(offers);
-        }
-        Ok((code, _)) => {
-            offers.push(bad(
-                "dashboard",
-                format!("it answers {code}"),
-                "check the address",
-            ));
-            return Ok(offers);
-        }
-        Err(lost) => {
-            let advice = "check host and port (8265 by default), and that `ray start --head` runs \
-                          with ray[default]";
-            offers.push(bad("dashboard", lost, advice));
+    match api.ask("GET /api/version", b"") {
+        Ok(body) => offers.push(good("dashboard", body.trim().to_owned())),
+        Err(error) => {
+            let advice = match &error {
+                RayApiError::Unauthorized { .. } => {
+                    "name the file with the cluster's token with --token-file"
+                }
+                RayApiError::Refused { .. } => "check the address",
+                _ => {
+                    "check host and port (8265 by default), and that `ray start --head` runs with \
+                     ray[default]"
+                }
+            };
+            offers.push(bad("dashboard", error_chain(&error), advice));
             return Ok(offers);
         }
     }
-    offers.push(match ray_true(&ask) {
+    offers.push(match ray_true(&api) {
         Ok(words) => good("true by Ray", words),
         Err(lost) => bad("true by Ray", lost, "`ray job logs` says more"),
     });
     Ok(offers)
 }
 
-type Ask<'a> = dyn Fn(&str, &str) -> Result<(u16, String), String> + 'a;
-
 /// Submits a job of `true` and waits for its end, at most a minute.
-fn ray_true(ask: &Ask<'_>) -> Result<String, String> {
-    let (code, body) = ask("POST /api/jobs/", "{\"entrypoint\": \"true\"}")?;
-    let parse = |body: &str| {
-        serde_json::from_str::<serde_json::Value>(body).map_err(|error| error.to_string())
+fn ray_true(api: &RayApi) -> Result<String, String> {
+    let ask = |request: &str, body: &str| {
+        let answer = api.ask(request, body.as_bytes());
+        let answer = answer.map_err(|error| error_chain(&error))?;
+        serde_json::from_str::<serde_json::Value>(&answer).map_err(|error| error.to_string())
     };
-    if code != 200 {
-        return Err(format!("the job was refused: {code} {}", body.trim()));
-    }
-    let job = parse(&body)?;
+    let job = ask("POST /api/jobs/", "{\"entrypoint\": \"true\"}")?;
     let id = job["submission_id"]
         .as_str()
         .ok_or("the answer names no job")?
         .to_owned();
     for _ in 0..60 {
-        let (_, body) = ask(&format!("GET /api/jobs/{id}"), "")?;
-        let state = parse(&body)?;
+        let state = ask(&format!("GET /api/jobs/{id}"), "")?;
         match state["status"].as_str() {
             Some("SUCCEEDED") => return Ok(format!("job {id} succeeded")),
             Some("FAILED" | "STOPPED") => {
@@ -461,10 +446,4 @@ fn ray_true(ask: &Ask<'_>) -> Result<String, String> {
     // A job that waits for ever must not stay behind.
     let _ = ask(&format!("POST /api/jobs/{id}/stop"), "");
     Err(format!("job {id} did not end within a minute"))
-}
-
-fn read_token(path: &Path) -> Result<String, Failure> {
-    let text = std::fs::read_to_string(path)
-        .map_err(|error| Failure::user(anyhow!("cannot read {}: {error}", path.display())))?;
-    Ok(text.trim().to_owned())
 }

@@ -164,17 +164,17 @@ pub(crate) fn profile(
         place: args.out.as_deref().unwrap_or(&own),
         base: &cwd,
         sole: true,
-        most_nodes: settings.usual_nodes(),
+        requests: vec![engines::request(settings)],
         node: machine.node.clone(),
     };
     let engine = engines::open(settings, &purpose)?;
     let engine = engine.as_ref().as_engine();
     // Time in a cluster's queue is no part of the run.
-    let allocation = engine.allocate(settings.usual_nodes(), &|| interrupt.is_wanted());
+    let allocation = engine.allocate(&engines::request(settings), &|| interrupt.is_wanted());
     let allocation = match allocation {
         Ok(allocation) => allocation,
         Err(error @ StartError::Cancelled) => return Err(Failure::interrupted(error)),
-        Err(error) => return Err(engines::cannot_start(error)),
+        Err(error) => return Err(engines::cannot_start(error, settings.kind)),
     };
     let ranks = placement::ranks(&allocation, 1, settings.tasks_per_node);
 
@@ -420,7 +420,8 @@ fn cannot_start(error: StartError) -> Failure {
         StartError::TooFewNodes { .. }
         | StartError::Cancelled
         | StartError::OnNode { .. }
-        | StartError::Cluster(_) => engines::cannot_start(error),
+        // A cluster refuses before anything is started there.
+        | StartError::Cluster(_) => engines::cannot_start(error, EngineKind::Local),
     }
 }
 

@@ -30,6 +30,11 @@ impl Observer for Status {
         }
         let seconds = sample.interval.as_secs().max(1e-6);
         let read = |measure| sample.readings.get(measure).unwrap_or(0.0);
+        let has_own = sample.readings.get(Measure::RunNetRx).is_some();
+        let (received, sent) = match has_own {
+            true => (Measure::RunNetRx, Measure::RunNetTx),
+            false => (Measure::NodeNetRx, Measure::NodeNetTx),
+        };
         let per_second = |a, b| number::rate((read(a) + read(b)) / seconds, "B");
         let cpus = (read(Measure::RunCpuUser) + read(Measure::RunCpuSystem)) / seconds;
         // Not the proportional share, which is read only now and then: the figure
@@ -41,7 +46,7 @@ impl Observer for Status {
             self.cpus,
             number::bytes(memory),
             per_second(Measure::RunDiskRead, Measure::RunDiskWrite),
-            per_second(Measure::NodeNetRx, Measure::NodeNetTx),
+            per_second(received, sent),
         );
         if let Some(metric) = &self.metric {
             line.push_str(&format!("  {metric}"));

@@ -12,18 +12,21 @@ use crate::screen::Screen;
 use crate::{context, quantity, signals, study_file};
 use anyhow::Context;
 use paceline_answers::results::Results;
+use paceline_engine::NodeRequest;
 use paceline_engine::host::usable_cpus;
 use paceline_model::{Level, RunId};
 use paceline_probe::{Interval, Roots};
 use paceline_records::SealRunError;
 use paceline_records::journal::OpenJournalError;
 use paceline_records::study::{PlannedRun, RunResult, StudyDir};
+use paceline_runner::placement::request;
 use paceline_runner::study::{
     BegunError, Counts, OpenStudyError, Outlook, RunStudyError, Session, Settings, SyncEngine,
     Watcher, plan,
 };
 use paceline_runner::{Interrupt, Observer};
 use paceline_study::{EngineKind, Study};
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -207,7 +210,7 @@ fn execute(args: &Common, prepared: Prepared, retry: Option<&[RunId]>) -> Result
         place: dir.path(),
         base: &settings.base,
         sole: parallel == 1,
-        most_nodes: most_nodes(&study)?,
+        requests: requests(&study)?,
         node,
     };
     let engine = engines::open(study.engine(), &purpose)?;
@@ -262,12 +265,14 @@ fn execute(args: &Common, prepared: Prepared, retry: Option<&[RunId]>) -> Result
     })
 }
 
-/// The nodes of the study's largest run.
-fn most_nodes(study: &Study) -> Result<u32, Failure> {
+/// What the runs of a study ask of their engine, each once.
+fn requests(study: &Study) -> Result<Vec<NodeRequest>, Failure> {
     let (_, plan) = plan(study)?;
     let trials = plan.trials.iter();
-    let nodes = trials.map(|trial| study.share_of(&trial.levels).nodes);
-    Ok(nodes.max().unwrap_or(1))
+    let requests: BTreeSet<NodeRequest> = trials
+        .map(|trial| request(study.share_of(&trial.levels)))
+        .collect();
+    Ok(requests.into_iter().collect())
 }
 
 /// Executes what is to be done, and shows how far it is.

@@ -241,7 +241,7 @@ impl Tuning {
             place: dir.path(),
             base: &settings.base,
             sole: true,
-            most_nodes: self.study.engine().usual_nodes(),
+            requests: vec![engines::request(self.study.engine())],
             node,
         };
         let engine = engines::open(self.study.engine(), &purpose)?;

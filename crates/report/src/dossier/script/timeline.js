@@ -1,4 +1,4 @@
-// The time lines of one run: four panels that share one axis, one cursor, one zoom.
+// The time lines of one run: panels that share one axis, one cursor, one zoom.
 
 // `over`: the value is the mean over the time since the sample before, and is
 // drawn as a step; otherwise it is the state at the sample.
@@ -7,6 +7,7 @@ const PANELS = [
   { name: 'Memory', write: bytes, unit: '', lines: [[2, 'run'], [3, 'machine']] },
   { name: 'Disk', write: rate, unit: '', over: true, lines: [[4, 'read'], [5, 'written']] },
   { name: 'Network', write: rate, unit: '', over: true, lines: [[6, 'received'], [7, 'sent'], [8, 'loopback']] },
+  { name: 'GPU', write: percent, unit: '', ifAny: true, lines: [[9, 'run'], [10, 'machine']] },
 ];
 const MARGIN = { left: 66, right: 10, top: 6, bottom: 6 };
 const PANEL_HEIGHT = 92;
@@ -121,7 +122,8 @@ class Timeline {
     this.width = width;
     this.x = (t) => MARGIN.left + ((t - this.from) / (this.to - this.from)) * (width - MARGIN.left - MARGIN.right);
     this.plot.replaceChildren(this.phases());
-    this.panels = PANELS.map((panel) => this.panel(panel, node));
+    const has = (panel) => !panel.ifAny || panel.lines.some(([line]) => node.lines[line]);
+    this.panels = PANELS.filter(has).map((panel) => this.panel(panel, node));
     this.panels.forEach((panel) => this.plot.append(panel.head, panel.svg));
     this.plot.append(this.axis());
     this.mark(this.cursor, false);
@@ -339,8 +341,8 @@ class Timeline {
 
   // What the charts show, as tables: for readers, screen readers and paper.
   tables() {
-    const write = [cpus, bytes, rate, rate, rate, rate, rate];
-    const names = ['CPUs of the run', 'memory of the run', 'disk, read', 'disk, written', 'network, received', 'network, sent', 'loopback'];
+    const write = [cpus, bytes, rate, rate, rate, rate, rate, percent, bytes];
+    const names = ['CPUs of the run', 'memory of the run', 'disk, read', 'disk, written', 'network, received', 'network, sent', 'loopback', 'GPUs, busy', 'GPUs, memory'];
     const made = [];
     (this.run.u || []).forEach((usage, n) => {
       const rows = usage.map((u, i) => u && [names[i], write[i](u[0]), write[i](u[1])]).filter(Boolean);

@@ -9,12 +9,11 @@ mod support;
 use paceline_agent::{RayApi, RayOptions, ray_engine};
 use paceline_model::Outcome;
 use paceline_records::Run;
-use paceline_testkit::{EngineContract, skipped, wait_until};
+use paceline_testkit::{EngineContract, skipped, wait_within};
 use std::path::Path;
-use std::process::{Child, Stdio};
 use std::time::Duration;
-use support::real_cluster::RealCluster;
-use support::sshd::{processes, processes_with};
+use support::real_cluster::{CLUSTER_PATIENCE, ENGINE_WAIT, RealCluster};
+use support::sshd::{ancestors, processes, processes_with};
 use support::{paceline, run, signal};
 
 #[test]
@@ -35,21 +34,25 @@ fn the_ray_engine_keeps_its_promises() {
 }
 
 fn it_keeps_the_contract(cluster: &RealCluster, api: &RayApi) {
-    let engine = ray_engine(RayOptions {
-        api: api.clone(),
-        bundle: Vec::new(),
-        python: cluster.value("python"),
-        most_nodes: 1,
-        address: None,
-        silence: Duration::from_secs(20),
-        wait: Duration::from_secs(30),
-        ships_program: false,
-        program: env!("CARGO_BIN_EXE_paceline").into(),
-        key: format!("contract{}", std::process::id()),
-    })
-    .unwrap();
+    let engine = |wait: Duration| {
+        ray_engine(RayOptions {
+            api: api.clone(),
+            bundle: Vec::new(),
+            python: cluster.value("python"),
+            most_nodes: 1,
+            address: None,
+            silence: Duration::from_secs(20),
+            wait,
+            ships_program: false,
+            program: env!("CARGO_BIN_EXE_paceline").into(),
+            key: format!("contract{}-{}", std::process::id(), wait.as_secs()),
+        })
+        .unwrap()
+    };
+    let (patient, hasty) = (engine(ENGINE_WAIT), engine(Duration::from_secs(5)));
     EngineContract {
-        engine: &engine,
+        engine: &patient,
+        hasty: &hasty,
         nodes: 2,
     }
     .check();
@@ -73,7 +76,8 @@ fn make(dir: &Path, file: &str, text: &str) {
 /// Neither Ray's token nor the agents' is in a record, and the agents' is in
 /// nothing that the dashboard shows.
 fn the_token_is_nowhere(cluster: &RealCluster, api: &RayApi, dir: &Path, token: &str) {
-    let engine = cluster.engine("nodes = 2");
+    let wait = ENGINE_WAIT.as_secs();
+    let engine = cluster.engine(&format!("nodes = 2\nwait = \"{wait}s\""));
     let without: Vec<&str> = engine
         .lines()
         .filter(|it| !it.starts_with("token_file"))
@@ -121,31 +125,22 @@ fn walk(dir: &Path) -> Vec<std::path::PathBuf> {
     found
 }
 
-fn sleeping(cluster: &RealCluster, dir: &Path, mark: &str) -> Child {
-    make(dir, "engine.toml", &cluster.engine("nodes = 2"));
-    let script = format!("setsid sleep {mark} & echo up; exec sleep {mark}");
-    let words = "run --quiet --out record --engine engine.toml -- sh -c".split(' ');
-    let child = paceline(dir, words.chain([script.as_str()]))
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    wait_until("both nodes run", || processes(&["sleep", mark]).len() == 4);
-    child
-}
-
 fn mark(number: u32) -> String {
     format!("{}", 30_000_000 + std::process::id() * 10 + number)
 }
 
 fn a_killed_task_loses_the_run(cluster: &RealCluster, dir: &Path) {
     let mark = mark(1);
-    let child = sleeping(cluster, dir, &mark);
+    let child = cluster.sleeping(dir, 2, &mark);
+    // Another test may have a cluster of Ray as well.
+    let sleeping = processes(&["sleep", &mark]);
+    let mut above = sleeping.iter().flat_map(|pid| ancestors(*pid));
     let tasks = processes_with(b"ray::hold");
-    signal(*tasks.first().expect("a task is a process"), "KILL");
+    let task = above.find(|pid| tasks.contains(pid));
+    signal(task.expect("a task is above its commands"), "KILL");
     let ran = support::Ran::from(child.wait_with_output().unwrap());
     assert_eq!(ran.code, Some(3), "{}", ran.err);
-    wait_until("nothing is left", || {
+    wait_within(CLUSTER_PATIENCE, "nothing is left", || {
         processes(&["sleep", &mark]).is_empty()
     });
     let record = Run::open(&dir.join("record")).unwrap();
@@ -157,10 +152,10 @@ fn a_killed_task_loses_the_run(cluster: &RealCluster, dir: &Path) {
 
 fn after_a_killed_controller_nothing_is_left(cluster: &RealCluster, api: &RayApi, dir: &Path) {
     let mark = mark(2);
-    let mut child = sleeping(cluster, dir, &mark);
+    let mut child = cluster.sleeping(dir, 2, &mark);
     child.kill().unwrap();
     child.wait().unwrap();
-    wait_until("nothing is left", || {
+    wait_within(CLUSTER_PATIENCE, "nothing is left", || {
         processes(&["sleep", &mark]).is_empty() && open_jobs(api) == 0
     });
 }

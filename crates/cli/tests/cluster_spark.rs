@@ -9,13 +9,12 @@ mod support;
 use paceline_agent::{SparkOptions, spark_engine};
 use paceline_model::Outcome;
 use paceline_records::Run;
-use paceline_testkit::{EngineContract, skipped, wait_until};
+use paceline_testkit::{EngineContract, skipped, wait_within};
 use std::path::Path;
-use std::process::Stdio;
 use std::time::Duration;
-use support::real_cluster::RealCluster;
+use support::real_cluster::{CLUSTER_PATIENCE, ENGINE_WAIT, RealCluster};
 use support::sshd::{processes, processes_with};
-use support::{paceline, run, signal};
+use support::{run, signal};
 
 #[test]
 fn the_spark_engine_keeps_its_promises() {
@@ -29,29 +28,33 @@ fn the_spark_engine_keeps_its_promises() {
     a_killed_executor_loses_the_run_and_not_the_next(&cluster, &dir.path().join("executor"));
     after_a_killed_controller_nothing_is_left(&cluster, &dir.path().join("controller"));
     what_the_cluster_does_not_have_is_refused_in_time(&cluster, &dir.path().join("refused"));
-    assert_eq!(processes_with(b"paceline-spark").len(), 0);
+    assert_eq!(launchers(dir.path()), Vec::<u32>::new());
 }
 
 fn it_keeps_the_contract(cluster: &RealCluster) {
     let python = cluster.value("python");
-    let engine = spark_engine(SparkOptions {
-        master: Some(cluster.value("master")),
-        executor_memory: Some("600m".to_owned()),
-        conf: Vec::new(),
-        python: python.clone(),
-        executor_python: Some(python),
-        home: None,
-        requests: Vec::new(),
-        address: None,
-        silence: Duration::from_secs(20),
-        wait: Duration::from_secs(40),
-        ships_program: false,
-        program: env!("CARGO_BIN_EXE_paceline").into(),
-        key: format!("contract{}", std::process::id()),
-    })
-    .unwrap();
+    let engine = |wait: Duration| {
+        spark_engine(SparkOptions {
+            master: Some(cluster.value("master")),
+            executor_memory: Some("600m".to_owned()),
+            conf: Vec::new(),
+            python: python.clone(),
+            executor_python: Some(python.clone()),
+            home: None,
+            requests: Vec::new(),
+            address: None,
+            silence: Duration::from_secs(20),
+            wait,
+            ships_program: false,
+            program: env!("CARGO_BIN_EXE_paceline").into(),
+            key: format!("contract{}-{}", std::process::id(), wait.as_secs()),
+        })
+        .unwrap()
+    };
+    let (patient, hasty) = (engine(ENGINE_WAIT), engine(Duration::from_secs(5)));
     EngineContract {
-        engine: &engine,
+        engine: &patient,
+        hasty: &hasty,
         nodes: 2,
     }
     .check();
@@ -67,7 +70,7 @@ fn executors_and_cores_are_what_a_level_says(cluster: &RealCluster, dir: &Path) 
         "[job]\ncommand = [\"sh\", \"-c\", \"echo $RANK $WORLD_SIZE $(nproc) $(hostname)\"]\n\
          [factors]\nexecutors = [1, 2]\nexecutor_cores = [1, 2]\n\
          [design]\norder = \"standard\"\n[responses]\ntime = \"duration_s\"\n{}",
-        cluster.engine("wait = \"90s\"")
+        cluster.engine(&format!("wait = \"{}s\"", ENGINE_WAIT.as_secs()))
     );
     make(dir, "study.toml", &study);
     let ran = run(dir, ["study", "run", "study.toml", "--quiet"]);
@@ -101,30 +104,14 @@ fn executors_and_cores_are_what_a_level_says(cluster: &RealCluster, dir: &Path) 
     assert_eq!(waited, [true, false, true, false]);
 }
 
-/// Starts a run that sleeps in two executors, and in a session that one of them
-/// makes of its own.
-fn sleeping(cluster: &RealCluster, dir: &Path, mark: &str) -> std::process::Child {
-    make(
-        dir,
-        "engine.toml",
-        &cluster.engine("nodes = 2\nwait = \"90s\""),
-    );
-    let script = format!("setsid sleep {mark} & echo up; exec sleep {mark}");
-    let words = "run --quiet --out record --engine engine.toml -- sh -c".split(' ');
-    let child = paceline(dir, words.chain([script.as_str()]))
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    // An application needs its time, twice that of other things.
-    for what in ["an application begins", "both executors run"] {
-        let both = || processes(&["sleep", mark]).len() == 4;
-        match what {
-            "both executors run" => wait_until(what, both),
-            _ => wait_until(what, || both() || dir.join("record").exists()),
-        }
-    }
-    child
+/// The processes that hold an application, of runs that began in `dir`: they stay
+/// where their run was started.
+fn launchers(dir: &Path) -> Vec<u32> {
+    let mut found = processes_with(b"paceline-spark");
+    found.retain(|pid| {
+        std::fs::read_link(format!("/proc/{pid}/cwd")).is_ok_and(|cwd| cwd.starts_with(dir))
+    });
+    found
 }
 
 fn mark(number: u32) -> String {
@@ -133,15 +120,16 @@ fn mark(number: u32) -> String {
 
 fn a_killed_executor_loses_the_run_and_not_the_next(cluster: &RealCluster, dir: &Path) {
     let mark = mark(1);
-    let child = sleeping(cluster, dir, &mark);
-    let executors = processes_with(b"CoarseGrainedExecutorBackend");
-    signal(
-        *executors.first().expect("an executor is a process"),
-        "KILL",
-    );
+    let child = cluster.sleeping(dir, 2, &mark);
+    // Those of the application before may still be about to end.
+    let record = Run::open(&dir.join("record")).unwrap();
+    let application = record.manifest().start.cluster.clone().unwrap().job;
+    let executors = cluster.processes_with(&application.unwrap());
+    assert_eq!(executors.len(), 2, "{executors:?}");
+    signal(executors[0], "KILL");
     let ran = support::Ran::from(child.wait_with_output().unwrap());
     assert_eq!(ran.code, Some(3), "{}", ran.err);
-    wait_until("nothing is left", || {
+    wait_within(CLUSTER_PATIENCE, "nothing is left", || {
         processes(&["sleep", &mark]).is_empty()
     });
     let record = Run::open(&dir.join("record")).unwrap();
@@ -154,13 +142,15 @@ fn a_killed_executor_loses_the_run_and_not_the_next(cluster: &RealCluster, dir: 
 
 fn after_a_killed_controller_nothing_is_left(cluster: &RealCluster, dir: &Path) {
     let mark = mark(2);
-    let mut child = sleeping(cluster, dir, &mark);
+    let mut child = cluster.sleeping(dir, 2, &mark);
     child.kill().unwrap();
     child.wait().unwrap();
-    wait_until("nothing is left", || {
+    wait_within(CLUSTER_PATIENCE, "nothing is left", || {
         processes(&["sleep", &mark]).is_empty()
-            && processes_with(b"paceline-spark").is_empty()
-            && processes_with(b"CoarseGrainedExecutorBackend").is_empty()
+            && launchers(dir).is_empty()
+            && cluster
+                .processes_with("CoarseGrainedExecutorBackend")
+                .is_empty()
     });
 }
 

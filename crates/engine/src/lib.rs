@@ -15,6 +15,7 @@ mod clock;
 pub mod fake;
 pub mod host;
 mod launch;
+pub mod leftovers;
 mod local;
 mod message;
 mod rank;

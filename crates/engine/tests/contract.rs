@@ -10,6 +10,7 @@ fn the_local_engine_keeps_the_contract() {
     let engine = LocalEngine::new(NodeName::from_host("here"), Roots::default(), false);
     EngineContract {
         engine: &engine,
+        hasty: &engine,
         nodes: 1,
     }
     .check();

@@ -12,7 +12,6 @@
 
 mod host;
 mod interrupt;
-mod leftovers;
 pub mod placement;
 mod reporting;
 pub mod reports;
@@ -25,7 +24,7 @@ mod time_limit;
 
 pub use host::{Host, Opening, RecordedEnv};
 pub use interrupt::Interrupt;
-pub use leftovers::guard;
+pub use paceline_engine::leftovers::guard;
 pub use standstill::Standstill;
 pub use supervise::{
     Ended, ExecuteError, Executed, Execution, Exit, GRACE, Observer, Results, Stops, execute,

@@ -1,13 +1,13 @@
 //! Executing one run: everything that happens in one order, in one record.
 
 use crate::interrupt::{Interrupt, SIGINT, SIGQUIT, SIGTERM};
-use crate::leftovers::{self, Leftover};
 use crate::reporting::Reporting;
 use crate::reports::MetricPattern;
 use crate::standstill::{Standstill, Watch};
 use crate::time_limit::TimeLimit;
 use indexmap::IndexMap;
 use paceline_diagnose::Tally;
+use paceline_engine::leftovers::{self, Leftover};
 use paceline_engine::{Engine, Job, Launch, Leftovers, Message, RunClock, StartError, Usage};
 use paceline_model::{
     Event, EventKind, ExitStatus, Lifecycle, Micros, NodeName, Outcome, RunNotice, Sample, Stream,

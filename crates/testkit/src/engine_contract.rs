@@ -19,6 +19,9 @@ use std::time::Duration;
 pub struct EngineContract<'a> {
     /// The engine.
     pub engine: &'a dyn Engine,
+    /// The same engine, or one of the same cluster that waits less long for nodes:
+    /// it is asked for what cannot be had.
+    pub hasty: &'a dyn Engine,
     /// Nodes of each run; at least one.
     pub nodes: u32,
 }
@@ -159,7 +162,7 @@ impl EngineContract<'_> {
 
     fn more_nodes_than_there_are_cannot_be_had(&self) {
         match self
-            .engine
+            .hasty
             .allocate(&NodeRequest::machines(self.nodes + 1000), &|| false)
         {
             Err(StartError::TooFewNodes { .. } | StartError::Cluster(_)) => {}

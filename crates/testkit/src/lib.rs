@@ -21,7 +21,7 @@ mod wait;
 pub use engine_contract::{EngineContract, Told};
 pub use gradient::{Breach, GradientReport, Mismatch, gradient_check};
 pub use skip::{SKIPS, skipped};
-pub use wait::wait_until;
+pub use wait::{wait_until, wait_within};
 
 /// The path of `paceline-load`, built in the profile of the calling test.
 ///

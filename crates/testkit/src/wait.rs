@@ -11,8 +11,19 @@ const PAUSE: Duration = Duration::from_millis(5);
 ///
 /// # Panics
 /// If it does not hold within a minute; `what` says what was awaited.
-pub fn wait_until(what: &str, mut condition: impl FnMut() -> bool) {
-    let tries = PATIENCE.as_millis() / PAUSE.as_millis();
+#[track_caller]
+pub fn wait_until(what: &str, condition: impl FnMut() -> bool) {
+    wait_within(PATIENCE, what, condition);
+}
+
+/// The same, for what is known to take longer than other things: the daemons of a
+/// cluster need their time. The patience is only ever used up by a failure.
+///
+/// # Panics
+/// If it does not hold within that time.
+#[track_caller]
+pub fn wait_within(patience: Duration, what: &str, mut condition: impl FnMut() -> bool) {
+    let tries = patience.as_millis() / PAUSE.as_millis();
     for _ in 0..tries {
         if condition() {
             return;

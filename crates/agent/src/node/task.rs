@@ -3,7 +3,7 @@
 use super::Shared;
 use crate::protocol::{NodeMessage, Refusal, StartCommand, StartRun};
 use paceline_engine::{
-    Command, Engine, Job, Launch, Leftovers, Message, RunClock, StartError, Stdin, host,
+    Command, Engine, Job, Launch, Leftovers, Message, RunClock, StartError, Stdin, host, leftovers,
 };
 use paceline_model::{Micros, RunId, WorkerId, error_chain};
 use paceline_probe::Interval;
@@ -44,6 +44,7 @@ impl Task {
         let reports = dir.join("reports.jsonl");
         let made = File::create_new(&reports).and_then(|_| File::open(&reports));
         let tail = made.map_err(|error| of_node("no file for reports", error))?;
+        let ends_leftovers = start.ends_leftovers;
         let launch = launch(shared, start, &dir, &reports)?;
         let clock = RunClock::start();
         let zero_us = shared.clock.now().0.saturating_sub(clock.now().0);
@@ -58,6 +59,7 @@ impl Task {
             clock,
             tail,
             dir,
+            ends_leftovers,
             room: Vec::new(),
         };
         let begin = NodeMessage::Begun { run, zero_us };
@@ -118,6 +120,7 @@ struct Collector {
     clock: RunClock,
     tail: File,
     dir: PathBuf,
+    ends_leftovers: bool,
     room: Vec<u8>,
 }
 
@@ -195,9 +198,15 @@ impl Collector {
             }
             Message::Ended(ending) => {
                 self.glance();
+                // The engine has ended what its cgroup holds, where it has one.
+                let found = match self.ends_leftovers {
+                    true => leftovers::end(&self.dir),
+                    false => 0,
+                };
+                let found = u32::try_from(found).unwrap_or(u32::MAX);
                 NodeMessage::Ended {
                     run: self.run,
-                    leftovers: ending.leftovers,
+                    leftovers: ending.leftovers.max(found),
                     memory_kills: ending.memory_kills,
                     probe: ending.probe.map(|cost| (cost.cpu_s, cost.samples)),
                 }

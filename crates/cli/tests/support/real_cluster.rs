@@ -1,8 +1,18 @@
 //! A real cluster of Spark or Ray for one test, as `cargo xtask cluster` makes it:
 //! nodes are network namespaces, the daemons are the real ones.
 
+use super::sshd::{processes, processes_with};
+use paceline_testkit::wait_within;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+/// How long the daemons of a cluster may take for anything, on a machine that is
+/// busy with other tests: an application of Spark needs 15 s of an idle one.
+pub(crate) const CLUSTER_PATIENCE: Duration = Duration::from_secs(400);
+/// The same as a key of `[engine]`, a little less: the engine says what it waited
+/// for, which a test that gives up cannot.
+pub(crate) const ENGINE_WAIT: Duration = Duration::from_secs(300);
 
 /// A cluster that goes with the value.
 pub(crate) struct RealCluster {
@@ -56,6 +66,41 @@ impl RealCluster {
             (own == key).then(|| value.trim_matches('"').to_owned())
         });
         found.unwrap_or_else(|| panic!("no `{key}` in {section}"))
+    }
+
+    /// Starts a run that sleeps on `nodes` nodes: on each in its command and in a
+    /// session that the command makes of its own. Returns once all of them sleep.
+    pub(crate) fn sleeping(&self, dir: &Path, nodes: usize, mark: &str) -> Child {
+        let wait = ENGINE_WAIT.as_secs();
+        let engine = self.engine(&format!("nodes = {nodes}\nwait = \"{wait}s\""));
+        std::fs::create_dir_all(dir).expect("a test may write to its own directory");
+        std::fs::write(dir.join("engine.toml"), engine).expect("the same");
+        let script = format!("setsid sleep {mark} & echo up; exec sleep {mark}");
+        let words = "run --quiet --out record --engine engine.toml -- sh -c".split(' ');
+        let mut child = super::paceline(dir, words.chain([script.as_str()]))
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the binary can be started");
+        let mut has_ended = false;
+        wait_within(CLUSTER_PATIENCE, "every node runs", || {
+            has_ended = child.try_wait().is_ok_and(|status| status.is_some());
+            has_ended || processes(&["sleep", mark]).len() == 2 * nodes
+        });
+        if has_ended {
+            let ran = super::Ran::from(child.wait_with_output().expect("it has ended"));
+            panic!("the run ended instead: {ran:?}");
+        }
+        child
+    }
+
+    /// This cluster's processes of whose command `part` is a part. Another test, or
+    /// another checkout, may have a cluster of the same kind at the same time.
+    pub(crate) fn processes_with(&self, part: &str) -> Vec<u32> {
+        let folder = self.folder.display().to_string();
+        let own = processes_with(folder.as_bytes());
+        let alike = processes_with(part.as_bytes());
+        own.into_iter().filter(|it| alike.contains(it)).collect()
     }
 
     fn tell(&self, words: &[&str]) -> Result<String, String> {

@@ -178,6 +178,20 @@ pub(crate) fn processes_with(part: &[u8]) -> Vec<u32> {
     all_processes(|command| command.windows(part.len()).any(|it| it == part))
 }
 
+/// The parents of a process, the nearest first.
+pub(crate) fn ancestors(pid: u32) -> Vec<u32> {
+    let parent = |pid: &u32| {
+        let text = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        // A process's name may hold anything, but for what follows the last bracket.
+        let (_, rest) = text.rsplit_once(')')?;
+        rest.split_whitespace().nth(1)?.parse().ok()
+    };
+    std::iter::successors(Some(pid), parent)
+        .skip(1)
+        .take_while(|pid| *pid > 1)
+        .collect()
+}
+
 fn all_processes(is_wanted: impl Fn(&[u8]) -> bool) -> Vec<u32> {
     let Ok(entries) = std::fs::read_dir("/proc") else {
         return Vec::new();

@@ -5,7 +5,7 @@ use super::attempt::adopt;
 use super::plan::{PlanStudyError, plan};
 use super::progress::{Progress, RunState};
 use super::session::{Session, Settings, Shared};
-use crate::leftovers;
+use paceline_engine::leftovers;
 use paceline_model::{Level, RunId};
 use paceline_records::journal::{Journal, OpenJournalError};
 use paceline_records::study::{Entry, Ledger, Plan, ReadPlanError, RunResult, StudyDir};

@@ -26,7 +26,7 @@ usage: cargo xtask COMMAND
   test [ARGS]    the tests alone; ARGS go to the test runner
   tidy           the rules no compiler checks: the crate map, file sizes, unused dependencies
   deny           advisories, licences, duplicates and sources of the dependencies
-  fuzz NAME      inputs that are nearly right, for hours: [SECONDS] [FIRST CASE]
+  fuzz NAME      inputs that are nearly right, for hours: [SECONDS] [FIRST CASE] [CASES]
   bench [NAME]   side-by-side benchmarks; without a name, lists them
   cluster KIND   a real cluster on this machine: up, down, status, slow, cut";
 

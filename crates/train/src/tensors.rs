@@ -9,6 +9,8 @@ use safetensors::tensor::{Dtype, SafeTensors, View};
 
 /// The key under which the checksum of all tensors is kept.
 const CHECKSUM: &str = "paceline.crc32";
+/// How a checksum begins that covers the tensors' types and shapes too.
+const WITH_FORM: &str = "2:";
 
 /// Files beyond this are refused before they are read into memory.
 const LARGEST_FILE: u64 = 64 << 30;
@@ -87,7 +89,7 @@ impl TensorFile {
     /// either the old file or the whole new one.
     pub fn write(&self, path: &Path) -> Result<(), WriteTensorsError> {
         let mut words: HashMap<String, String> = self.words.clone().into_iter().collect();
-        words.insert(CHECKSUM.to_owned(), format!("{:08x}", self.checksum()));
+        words.insert(CHECKSUM.to_owned(), self.checksum());
         let bytes = safetensors::tensor::serialize(&self.tensors, Some(words))?;
         paceline_files::write(path, &bytes)?;
         Ok(())
@@ -137,13 +139,24 @@ impl TensorFile {
             .remove(CHECKSUM)
             .ok_or_else(|| damaged("it has no checksum".to_owned()))?;
         let found = Self { words, tensors };
-        if stated != format!("{:08x}", found.checksum()) {
+        // Files of earlier versions have the checksum of words and numbers alone.
+        let is_earlier = !stated.starts_with(WITH_FORM);
+        let fits = match is_earlier {
+            true => stated == format!("{:08x}", found.hash(false)),
+            false => stated == found.checksum(),
+        };
+        if !fits {
             return Err(damaged("its checksum does not fit its content".to_owned()));
         }
         Ok(found)
     }
 
-    fn checksum(&self) -> u32 {
+    /// Over everything: words, numbers, and what the numbers are.
+    fn checksum(&self) -> String {
+        format!("{WITH_FORM}{:08x}", self.hash(true))
+    }
+
+    fn hash(&self, with_form: bool) -> u32 {
         let mut hasher = crc32fast::Hasher::new();
         for (key, word) in &self.words {
             hasher.update(key.as_bytes());
@@ -154,6 +167,18 @@ impl TensorFile {
         for (name, tensor) in &self.tensors {
             hasher.update(name.as_bytes());
             hasher.update(&[0]);
+            if with_form {
+                let kind = match tensor.numbers {
+                    Numbers::F32(_) => 1,
+                    Numbers::F64(_) => 2,
+                    Numbers::U32(_) => 3,
+                };
+                hasher.update(&[kind]);
+                hasher.update(&(tensor.shape.len() as u64).to_le_bytes());
+                for extent in &tensor.shape {
+                    hasher.update(&(*extent as u64).to_le_bytes());
+                }
+            }
             hasher.update(&tensor.bytes());
         }
         hasher.finalize()
@@ -256,6 +281,41 @@ mod tests {
         let path = dir.path().join("model.safetensors");
         example().write(&path).unwrap();
         assert_eq!(TensorFile::read(&path).unwrap(), example());
+    }
+
+    #[test]
+    fn a_file_of_an_earlier_version_is_read() {
+        let file = example();
+        let mut words: HashMap<String, String> = file.words.clone().into_iter().collect();
+        words.insert(CHECKSUM.to_owned(), format!("{:08x}", file.hash(false)));
+        let bytes = safetensors::tensor::serialize(&file.tensors, Some(words)).unwrap();
+        let read = TensorFile::decode(&bytes, Path::new("earlier")).unwrap();
+        assert_eq!(read, file);
+    }
+
+    /// Found by fuzzing: numbers that were read as others of the same size.
+    #[test]
+    fn a_changed_type_and_a_changed_shape_are_noticed() {
+        let file = example();
+        let words = [(CHECKSUM.to_owned(), file.checksum())]
+            .into_iter()
+            .chain(file.words.clone());
+        let words: HashMap<String, String> = words.collect();
+        let mut others = [file.clone(), file.clone()];
+        others[0].tensors.insert(
+            "starts".to_owned(),
+            Tensor::floats(vec![2], vec![f32::from_bits(0), f32::from_bits(7)]),
+        );
+        others[1].tensors.get_mut("weight").unwrap().shape = vec![3, 2];
+        for other in others {
+            let bytes =
+                safetensors::tensor::serialize(&other.tensors, Some(words.clone())).unwrap();
+            let read = TensorFile::decode(&bytes, Path::new("changed"));
+            assert!(
+                matches!(read, Err(ReadTensorsError::Damaged { .. })),
+                "{read:?}"
+            );
+        }
     }
 
     #[test]

@@ -14,10 +14,11 @@
 
 mod collective;
 mod controller_link;
-mod group_controller;
+pub(super) mod group_controller;
+pub(super) mod inbox;
 mod overlap_trial;
-mod replica;
-mod status;
+pub(super) mod replica;
+pub(super) mod status;
 mod sum_buffer;
 mod threads;
 mod worker;

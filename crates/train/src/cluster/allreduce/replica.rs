@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use paceline_model::{Iteration, WorkerId};
 use paceline_nets::Tally;
-use paceline_wire::{Group, ReduceError};
+use paceline_wire::{Buckets, Group, ReduceError};
 
 use super::collective::{Broken, Collective};
 use super::overlap_trial::OverlapTrial;
@@ -22,7 +22,7 @@ use crate::cluster::worker_compute::WorkerCompute;
 use crate::cluster::worker_log::WorkerLog;
 
 /// A worker that holds all parameters and takes the same steps as the others.
-pub(super) struct Replica<'a> {
+pub(in crate::cluster) struct Replica<'a> {
     session: &'a ClusterSession,
     milestones: Milestones,
     worker: usize,
@@ -40,9 +40,19 @@ pub(super) struct Replica<'a> {
     vote: f32,
 }
 
+/// This worker's part of a step, which is laid down to be summed.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::cluster) struct Computed {
+    began: Instant,
+    ended: Instant,
+    /// How long this worker was busy since the last sum.
+    busy: Duration,
+    own: Tally,
+}
+
 /// What came of a step.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum StepResult {
+pub(in crate::cluster) enum StepResult {
     /// It was taken.
     Taken(Taken),
     /// Somebody wants to stop: nobody took it.
@@ -53,17 +63,17 @@ pub(super) enum StepResult {
 
 /// A step that was taken.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Taken {
+pub(in crate::cluster) struct Taken {
     /// What is due after it.
-    pub(super) due: Due,
+    pub(in crate::cluster) due: Due,
     /// This worker's rows.
-    pub(super) own: Tally,
+    pub(in crate::cluster) own: Tally,
     /// The rows of all workers.
-    pub(super) all: Tally,
+    pub(in crate::cluster) all: Tally,
     number: u64,
     began: Instant,
     /// What was voted, by all together.
-    pub(super) votes: f32,
+    pub(in crate::cluster) votes: f32,
     computing: Duration,
     waiting: Duration,
     /// Who was waited for.
@@ -89,7 +99,7 @@ impl Taken {
 }
 
 impl<'a> Replica<'a> {
-    pub(super) fn new(session: &'a ClusterSession, worker: u32) -> Self {
+    pub(in crate::cluster) fn new(session: &'a ClusterSession, worker: u32) -> Self {
         let layout = session.model.layout();
         Self {
             session,
@@ -113,12 +123,12 @@ impl<'a> Replica<'a> {
     }
 
     /// What is due when, by the trainer's word.
-    pub(super) fn follow(&mut self, milestones: Milestones) {
+    pub(in crate::cluster) fn follow(&mut self, milestones: Milestones) {
         self.milestones = milestones;
     }
 
     /// Steps taken so far.
-    pub(super) fn step(&self) -> u64 {
+    pub(in crate::cluster) fn step(&self) -> u64 {
         self.step
     }
 
@@ -140,6 +150,22 @@ impl<'a> Replica<'a> {
         collective: &mut Collective,
         status: &SharedStatus,
     ) -> Result<StepResult, Broken> {
+        let early = match collective {
+            Collective::Overlapped(buckets) => Some(buckets),
+            _ => None,
+        };
+        let computed = self.compute(early, status);
+        collective.sum(&mut self.sums)?;
+        Ok(self.take(computed))
+    }
+
+    /// Computes this worker's part of a step and lays it down to be summed; what is
+    /// complete leaves `early`, if it may.
+    pub(in crate::cluster) fn compute(
+        &mut self,
+        early: Option<&mut Buckets>,
+        status: &SharedStatus,
+    ) -> Computed {
         let began = now();
         status.does(Activity::Computing(self.step));
         let Self {
@@ -150,7 +176,7 @@ impl<'a> Replica<'a> {
             ..
         } = self;
         let parameters = &store.parameters()[..];
-        let own = if let Collective::Overlapped(buckets) = collective {
+        let own = if let Some(buckets) = early {
             compute.compute_in_parts(self.step, parameters, update, &mut |start, values| {
                 sums.put_part(start, values, buckets);
             })
@@ -159,8 +185,8 @@ impl<'a> Replica<'a> {
             sums.put_dense(&update.dense);
             own
         };
-        let computed = now();
-        let busy = computed - self.left;
+        let ended = now();
+        let busy = ended - self.left;
         status.does(Activity::Summing(self.step));
         let words = Contribution {
             worker: self.worker,
@@ -170,19 +196,40 @@ impl<'a> Replica<'a> {
             busy,
         };
         sums.put_rest(update, words);
-        collective.sum(sums)?;
+        Computed {
+            began,
+            ended,
+            busy,
+            own,
+        }
+    }
+
+    /// What is to be summed, and then the sums.
+    #[cfg(test)]
+    pub(in crate::cluster) fn sums(&mut self) -> &mut [f32] {
+        self.sums.values()
+    }
+
+    /// Takes the step, once everybody's parts are summed.
+    pub(in crate::cluster) fn take(&mut self, computed: Computed) -> StepResult {
+        let Computed {
+            began,
+            ended,
+            busy,
+            own,
+        } = computed;
         let summed = now();
         self.left = summed;
-        let found = sums.found();
+        let found = self.sums.found();
         if found.stops {
-            return Ok(StepResult::Stopped);
+            return StepResult::Stopped;
         }
         if !found.tally.loss.is_finite() {
-            return Ok(StepResult::Diverged);
+            return StepResult::Diverged;
         }
         let per_epoch = self.milestones.per_epoch;
         let rates = Rates::at(self.step, &self.session.settings, per_epoch);
-        store.apply(&[sums.gradient()], rates);
+        self.store.apply(&[self.sums.gradient()], rates);
         if self.due().is_any() {
             self.since = Tally::default();
         }
@@ -190,22 +237,22 @@ impl<'a> Replica<'a> {
         self.step += 1;
         // All left the last sum at once: who was busy for longer was waited
         // for by that much.
-        let waited = found.longest.saturating_sub(busy).min(summed - computed);
+        let waited = found.longest.saturating_sub(busy).min(summed - ended);
         let last = u32::try_from(found.last)
             .ok()
             .filter(|_| found.last != self.worker);
-        Ok(StepResult::Taken(Taken {
+        StepResult::Taken(Taken {
             due: self.due(),
             number: self.step - 1,
             began,
             own,
             all: found.tally,
             votes: found.votes,
-            computing: computed - began,
+            computing: ended - began,
             waiting: waited,
             last: last.map(WorkerId),
-            sending: computed.elapsed().saturating_sub(waited),
-        }))
+            sending: ended.elapsed().saturating_sub(waited),
+        })
     }
 
     /// What is due at this very step.
@@ -217,12 +264,12 @@ impl<'a> Replica<'a> {
     }
 
     /// What has become due since step `looked`.
-    pub(super) fn due_since(&self, looked: u64) -> Due {
+    pub(in crate::cluster) fn due_since(&self, looked: u64) -> Due {
         self.milestones.between(looked, self.step)
     }
 
     /// What is known of the state besides its numbers.
-    pub(super) fn caption(&self) -> Caption {
+    pub(in crate::cluster) fn caption(&self) -> Caption {
         Caption {
             steps: self.step,
             tally: self.since,
@@ -232,7 +279,7 @@ impl<'a> Replica<'a> {
     }
 
     /// The parameters after the last step.
-    pub(super) fn snapshot(&self, due: Due) -> Snapshot {
+    pub(in crate::cluster) fn snapshot(&self, due: Due) -> Snapshot {
         Snapshot {
             steps: self.step,
             parameters: Arc::clone(self.store.parameters()),
@@ -244,7 +291,7 @@ impl<'a> Replica<'a> {
 
     /// The parameters at which all stopped between milestones. The rows up to
     /// a milestone were told with it.
-    pub(super) fn last_snapshot(&self) -> Snapshot {
+    pub(in crate::cluster) fn last_snapshot(&self) -> Snapshot {
         let told = self.due().is_any();
         Snapshot {
             tally: if told { Tally::default() } else { self.since },
@@ -256,7 +303,7 @@ impl<'a> Replica<'a> {
     }
 
     /// Goes on from another state.
-    pub(super) fn restore(&mut self, state: &Snapshot) {
+    pub(in crate::cluster) fn restore(&mut self, state: &Snapshot) {
         let span = Span::whole(self.session.model.layout());
         self.store = Store::new(span, &state.parameters, &state.optimizer);
         self.step = state.steps;
@@ -264,26 +311,41 @@ impl<'a> Replica<'a> {
     }
 
     /// Has everybody go on from the state of the roster's source.
-    ///
-    /// The numbers travel by a sum to which the others add nothing: minus zero,
-    /// the one number that changes no other, not even plus or minus zero.
     pub(super) fn settle(&mut self, group: &mut Group, roster: &Roster) -> Result<(), ReduceError> {
+        let mut state = self.contribution_to(roster);
+        let parameters = Arc::make_mut(&mut state.parameters);
+        for values in [parameters].into_iter().chain(&mut state.optimizer.moments) {
+            group.all_reduce(values)?;
+        }
+        self.settle_on(&state);
+        Ok(())
+    }
+
+    /// What this worker adds to the state that a group begins with.
+    ///
+    /// The numbers travel by a sum to which all but the roster's source add
+    /// nothing: minus zero, the one number that changes no other, not even plus or
+    /// minus zero.
+    pub(in crate::cluster) fn contribution_to(&self, roster: &Roster) -> Snapshot {
         let mut state = Snapshot {
             steps: roster.step,
             tally: roster.tally,
             ..self.snapshot(Due::default())
         };
         state.optimizer.steps = roster.optimizer_steps;
-        let parameters = Arc::make_mut(&mut state.parameters);
-        for values in [parameters].into_iter().chain(&mut state.optimizer.moments) {
-            if self.worker != roster.source as usize {
+        if self.worker != roster.source as usize {
+            let parameters = Arc::make_mut(&mut state.parameters);
+            for values in [parameters].into_iter().chain(&mut state.optimizer.moments) {
                 values.fill(-0.0);
             }
-            group.all_reduce(values)?;
         }
-        self.restore(&state);
+        state
+    }
+
+    /// Begins a group with the state that all have summed.
+    pub(in crate::cluster) fn settle_on(&mut self, state: &Snapshot) {
+        self.restore(state);
         self.left = now();
         self.vote = 0.0;
-        Ok(())
     }
 }

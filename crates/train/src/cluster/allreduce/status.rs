@@ -6,7 +6,7 @@ use crate::cluster::protocol::Activity;
 
 /// What others tell a worker, and what it lets them see, while it works.
 #[derive(Debug, Default)]
-pub(super) struct SharedStatus {
+pub(in crate::cluster) struct SharedStatus {
     stops: AtomicBool,
     /// A step and, in the lowest two bits, what is done with it.
     activity: AtomicU64,
@@ -14,20 +14,20 @@ pub(super) struct SharedStatus {
 
 impl SharedStatus {
     /// Asks all to stop as soon as they can agree to.
-    pub(super) fn stop(&self) {
+    pub(in crate::cluster) fn stop(&self) {
         self.stops.store(true, Ordering::Relaxed);
     }
 
-    pub(super) fn stops(&self) -> bool {
+    pub(in crate::cluster) fn stops(&self) -> bool {
         self.stops.load(Ordering::Relaxed)
     }
 
-    pub(super) fn does(&self, activity: Activity) {
+    pub(in crate::cluster) fn does(&self, activity: Activity) {
         let [code, step] = activity.numbers();
         self.activity.store(step << 2 | code, Ordering::Relaxed);
     }
 
-    pub(super) fn activity(&self) -> Activity {
+    pub(in crate::cluster) fn activity(&self) -> Activity {
         let packed = self.activity.load(Ordering::Relaxed);
         Activity::from_numbers([packed & 3, packed >> 2]).unwrap_or(Activity::Joining)
     }

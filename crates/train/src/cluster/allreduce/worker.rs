@@ -10,7 +10,8 @@ use paceline_wire::{
 };
 
 use super::collective::{Broken, Collective};
-use super::controller_link::{CalledOff, ControllerLink, End};
+use super::controller_link::ControllerLink;
+use super::inbox::{CalledOff, End};
 use super::overlap_trial::Verdict;
 use super::replica::{Replica, StepResult};
 use crate::clock::now;

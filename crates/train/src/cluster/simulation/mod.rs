@@ -7,6 +7,7 @@
 //! command that tells it again, with everything that happened.
 
 mod faults;
+mod group;
 mod host;
 mod network;
 mod processes;
@@ -147,31 +148,27 @@ impl Story {
             failure_timeout: Duration::from_secs(1),
             compress: Compression::None,
         };
-        let settings = Settings {
-            batch_size: 4,
-            threads: 1,
-            seed: 7,
-            optimizer: Optimizer::Momentum { beta: 0.9 },
-            rate: 0.05,
-            schedule: Schedule::CONSTANT,
-            decay: 1e-3,
-            clip: None,
-            goal: Goal {
-                steps: Some(STEPS),
-                ..Goal::default()
-            },
-            evaluate_every: Cadence::Steps(4),
-            checkpoint: None,
-        };
-        let Material { model, data } = material;
-        ClusterSession::new(
-            "logistic",
-            Arc::clone(model),
-            data.clone(),
-            settings,
-            cluster,
-        )
-        .expect("the story is sound")
+        material.session(settings(), cluster)
+    }
+}
+
+/// How every story trains.
+fn settings() -> Settings {
+    Settings {
+        batch_size: 4,
+        threads: 1,
+        seed: 7,
+        optimizer: Optimizer::Momentum { beta: 0.9 },
+        rate: 0.05,
+        schedule: Schedule::CONSTANT,
+        decay: 1e-3,
+        clip: None,
+        goal: Goal {
+            steps: Some(STEPS),
+            ..Goal::default()
+        },
+        evaluate_every: Cadence::Steps(4),
+        checkpoint: None,
     }
 }
 
@@ -199,6 +196,12 @@ impl Material {
             model: model.into(),
             data,
         }
+    }
+
+    fn session(&self, settings: Settings, cluster: Cluster) -> ClusterSession {
+        let model = Arc::clone(&self.model);
+        ClusterSession::new("logistic", model, self.data.clone(), settings, cluster)
+            .expect("the story is sound")
     }
 }
 

@@ -19,14 +19,14 @@ use crate::session::{Ending, TrainError};
 /// Microseconds since the beginning.
 pub(super) type Time = u64;
 pub(super) const MILLIS: Time = 1000;
-const SECONDS: Time = 1000 * MILLIS;
+pub(super) const SECONDS: Time = 1000 * MILLIS;
 
 /// How often members are given the time.
 const SERVER_TICKS: Time = 100 * MILLIS;
 const CONTROLLER_TICKS: Time = 50 * MILLIS;
 
 /// Nothing that ends takes so long.
-const AT_MOST: Time = 1200 * SECONDS;
+pub(super) const AT_MOST: Time = 1200 * SECONDS;
 
 /// A process, by the order of its start.
 pub(super) type Pid = usize;

@@ -1,38 +1,40 @@
-//! How the trainer deals with workers that end, fall silent or never come, and
-//! how it sends them home.
+//! How the trainer deals with workers that end, fall silent or never come.
+
+use std::time::Instant;
 
 use paceline_sync::OnWorkerLoss;
 use paceline_wire::Role;
 
-use super::{GroupController, rank};
-use crate::clock::now;
+use super::{GroupController, WorkerLinks, rank};
 use crate::cluster::evaluator::Evaluator;
 use crate::cluster::launcher::Ended;
 use crate::cluster::members::MOST_STARTS;
 use crate::cluster::notice::Notice;
-use crate::cluster::protocol::FromController;
-use crate::session::{Ending, TrainError};
+use crate::session::TrainError;
 
 impl GroupController<'_> {
     /// A worker's connection is of no further use.
-    pub(super) fn part(&mut self, worker: usize) {
+    fn part(&mut self, worker: usize, now: Instant, links: &mut dyn WorkerLinks) {
+        links.disconnect(worker);
         self.slots[worker].part();
-        self.membership.worker_went(rank(worker), 0, now());
-        self.dissolve_group();
+        self.membership.worker_went(rank(worker), 0, now);
+        self.dissolve_group(links);
     }
 
     /// A worker's connection has ended. Whether a process of this host has, is
     /// seen where members are looked after, or by its silence.
-    pub(super) fn lose_connection(
+    pub(in crate::cluster) fn on_disconnected(
         &mut self,
         worker: usize,
         how: &str,
+        now: Instant,
+        links: &mut dyn WorkerLinks,
         evaluator: &mut Evaluator<'_>,
     ) -> Result<(), TrainError> {
         if self.is_external {
-            return self.lose(worker, how.to_owned(), evaluator);
+            return self.lose(worker, how.to_owned(), now, links, evaluator);
         }
-        self.part(worker);
+        self.part(worker, now, links);
         Ok(())
     }
 
@@ -41,9 +43,11 @@ impl GroupController<'_> {
         &mut self,
         worker: usize,
         how: String,
+        now: Instant,
+        links: &mut dyn WorkerLinks,
         evaluator: &mut Evaluator<'_>,
     ) -> Result<(), TrainError> {
-        self.part(worker);
+        self.part(worker, now, links);
         let member = self.member(worker);
         // Somebody who starts workers elsewhere may start this one again.
         let nothing_lost = self.is_external && self.generation == 0;
@@ -64,49 +68,52 @@ impl GroupController<'_> {
         matches!(self.policy, OnWorkerLoss::Fail | OnWorkerLoss::Continue)
     }
 
-    /// Looks at who has ended; says if somebody's last words end the training.
-    pub(super) fn look_after(
+    /// A worker's process has ended, and everything that it said has been heard:
+    /// the others go on only after the first worker has shown a milestone.
+    pub(in crate::cluster) fn on_ended(
         &mut self,
+        Ended { member, how }: Ended,
+        now: Instant,
+        links: &mut dyn WorkerLinks,
         evaluator: &mut Evaluator<'_>,
-    ) -> Result<Option<Ending>, TrainError> {
-        for Ended { member, how } in self.members.take_ended() {
-            let worker = member.rank as usize;
-            // What it said before it ended still counts: the others go on only
-            // after the first worker has shown a milestone.
-            if let Some(ending) = self.listen(worker, evaluator)? {
-                return Ok(Some(ending));
-            }
-            self.part(worker);
-            if self.must_have_all() && self.ending.is_none() {
-                return Err(TrainError::Lost {
-                    worker: member.rank,
-                    how,
-                });
-            }
-            if self.policy == OnWorkerLoss::Replace {
-                let watch = &mut *evaluator.watch;
-                self.members
-                    .replace(MOST_STARTS, Role::Worker, member.rank, &how, now(), watch)?;
-                self.slots[worker].begin_anew();
-                // A new member is a new attempt.
-                self.attempts = 0;
-            } else {
-                evaluator.watch.noticed(&Notice::Ended { member, how });
-            }
+    ) -> Result<(), TrainError> {
+        let worker = member.rank as usize;
+        self.part(worker, now, links);
+        if self.must_have_all() && self.ending.is_none() {
+            return Err(TrainError::Lost {
+                worker: member.rank,
+                how,
+            });
         }
-        Ok(None)
+        if self.policy == OnWorkerLoss::Replace {
+            let watch = &mut *evaluator.watch;
+            self.members
+                .replace(MOST_STARTS, Role::Worker, member.rank, &how, now, watch)?;
+            self.slots[worker].begin_anew(now);
+            // A new member is a new attempt.
+            self.attempts = 0;
+        } else {
+            evaluator.watch.noticed(&Notice::Ended { member, how });
+        }
+        Ok(())
     }
 
     /// Deals with workers that say nothing, or never came.
-    pub(super) fn mind_silence(&mut self, evaluator: &mut Evaluator<'_>) -> Result<(), TrainError> {
+    pub(super) fn mind_silence(
+        &mut self,
+        now: Instant,
+        links: &mut dyn WorkerLinks,
+        evaluator: &mut Evaluator<'_>,
+    ) -> Result<(), TrainError> {
         let timeout = self.session.cluster.failure_timeout;
         let may_be_killed = self.policy != OnWorkerLoss::Wait;
         self.members
-            .kill_stopped(timeout, may_be_killed, now(), evaluator.watch);
+            .kill_stopped(timeout, may_be_killed, now, evaluator.watch);
         for worker in 0..self.slots.len() {
             let is_alive = self.members.is_alive(Role::Worker, rank(worker));
             let slot = &mut self.slots[worker];
-            let limit = if slot.is_connected() {
+            let is_connected = links.is_connected(worker);
+            let limit = if is_connected {
                 timeout
             } else if self.is_external {
                 // For that there is the membership.
@@ -115,17 +122,18 @@ impl GroupController<'_> {
                 // It has to read its data first.
                 timeout.max(self.rendezvous.patience)
             };
-            if !is_alive || slot.is_silent || slot.heard.elapsed() < limit {
+            let silent_for = now.saturating_duration_since(slot.heard);
+            if !is_alive || slot.is_silent || silent_for < limit {
                 continue;
             }
             slot.is_silent = true;
-            let how = if slot.is_connected() {
+            let how = if is_connected {
                 let seconds = limit.as_secs_f64();
                 format!("it was silent for {seconds:.1} s, last {}", slot.activity)
             } else {
                 format!("it did not come within {} s", limit.as_secs())
             };
-            self.lose(worker, how, evaluator)?;
+            self.lose(worker, how, now, links, evaluator)?;
             if self.policy == OnWorkerLoss::Replace {
                 // Its end is seen like any other.
                 self.members.kill(Role::Worker, rank(worker));
@@ -137,12 +145,12 @@ impl GroupController<'_> {
     /// Says who is missing elsewhere, and gives up if it takes too long.
     pub(super) fn check_membership(
         &mut self,
+        now: Instant,
         evaluator: &mut Evaluator<'_>,
     ) -> Result<(), TrainError> {
         if !self.is_external {
             return Ok(());
         }
-        let now = now();
         if let Some(words) = self.membership.notice(now) {
             evaluator.watch.noticed(&Notice::Missing { words });
         }
@@ -156,52 +164,11 @@ impl GroupController<'_> {
         Ok(())
     }
 
-    /// Sends everybody home, waits for the last words, and ends who stays.
-    pub(super) fn dismiss(&mut self) {
-        // Who says nothing has no last words either.
+    /// Who says nothing has no last words either, and is ended.
+    pub(super) fn end_silent(&mut self) {
         for worker in 0..self.slots.len() {
             if self.slots[worker].is_silent {
                 self.members.kill(Role::Worker, rank(worker));
-            }
-        }
-        let mut told = vec![false; self.slots.len()];
-        let since = now();
-        loop {
-            self.admit();
-            for (slot, told) in self.slots.iter_mut().zip(&mut told) {
-                if slot.is_connected() && !std::mem::replace(told, true) {
-                    slot.say(&FromController::Stop);
-                }
-            }
-            self.hear_out();
-            let are_connected = self.slots.iter().any(|slot| slot.is_connected());
-            if !self.members.await_departure(are_connected, since) {
-                return;
-            }
-        }
-    }
-
-    /// Takes everybody's words for the record, and heeds nothing else.
-    fn hear_out(&mut self) {
-        for worker in 0..self.slots.len() {
-            let Some(mut reader) = self.slots[worker].lend() else {
-                continue;
-            };
-            loop {
-                match reader.try_receive() {
-                    Ok(Some(frame)) => {
-                        // Nobody is left to be told of what is wrong now.
-                        let _ = self.hear(worker, &frame);
-                    }
-                    Ok(None) => {
-                        self.slots[worker].put_back(reader);
-                        break;
-                    }
-                    Err(_) => {
-                        self.slots[worker].part();
-                        break;
-                    }
-                }
             }
         }
     }

@@ -1,22 +1,23 @@
 //! The trainer's part where workers sum among themselves: it has them meet,
 //! looks at snapshots, deals with losses and ends the training.
+//!
+//! [`GroupController`] decides and knows no socket; [`sockets`] has them.
 
 mod losses;
+mod sockets;
+
+pub(in crate::cluster) use sockets::train;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use paceline_nets::Tally;
 use paceline_sync::OnWorkerLoss;
-use paceline_wire::{
-    Deadline, FirstRefusal, Frame, Listener, Member, ReadHalf, Role, WriteHalf, wait_any,
-};
+use paceline_wire::{Member, Role};
 
 use super::worker_slot::WorkerSlot;
-use crate::clock::now;
 use crate::cluster::evaluator::Evaluator;
-use crate::cluster::launcher::{Kill, Launcher};
+use crate::cluster::launcher::{Ended, Kill, Launcher};
 use crate::cluster::members::{GRACE, Members};
 use crate::cluster::membership::Membership;
 use crate::cluster::milestones::Due;
@@ -33,33 +34,26 @@ use crate::session::{Ending, TrainError};
 /// Groups that form and break again before anybody completes a step.
 const MOST_ATTEMPTS: u32 = 5;
 
-/// How long it looks at its connections before it looks at its children.
-const POLL_EVERY: Duration = Duration::from_millis(20);
+/// The trainer's connections to its workers.
+pub(in crate::cluster) trait WorkerLinks {
+    fn is_connected(&self, worker: usize) -> bool;
 
-/// Trains until the goal is met. All workers have ended on return.
-pub(in crate::cluster) fn train(
-    session: &ClusterSession,
-    rendezvous: &Rendezvous,
-    launcher: &mut dyn Launcher,
-    kills: &[Kill],
-    evaluator: &mut Evaluator<'_>,
-    stop: &AtomicBool,
-) -> Result<(Ending, Vec<WorkerTotals>), TrainError> {
-    let address = rendezvous.servers.first().ok_or(TrainError::NoAddress)?;
-    let me = rendezvous.credentials(Role::Controller, 0, 0);
-    let listener =
-        Listener::bind(address, &me, &rendezvous.wire).map_err(TrainError::CannotListen)?;
-    let mut controller = GroupController::new(session, rendezvous, &listener, launcher, kills);
-    let outcome = controller.run(evaluator, stop);
-    controller.dismiss();
-    let ending = outcome?;
-    Ok((ending, controller.totals()))
+    /// Says something to a worker without waiting for it; false if it cannot be
+    /// said, and the connection is closed then.
+    fn say(&mut self, worker: usize, message: &FromController<'_>) -> bool;
+
+    /// Gives a worker a state to go on from, as [`WorkerLinks::say`]; it takes it
+    /// while it waits.
+    fn give(&mut self, worker: usize, state: &Snapshot) -> bool;
+
+    /// Closes the connection to a worker.
+    fn disconnect(&mut self, worker: usize);
 }
 
-struct GroupController<'a> {
+/// The trainer's part without its sockets.
+pub(in crate::cluster) struct GroupController<'a> {
     session: &'a ClusterSession,
     rendezvous: &'a Rendezvous,
-    listener: &'a Listener,
     members: Members<'a>,
     /// Workers are started by somebody else.
     is_external: bool,
@@ -84,6 +78,15 @@ struct GroupController<'a> {
 }
 
 /// What a message leads to.
+#[derive(Debug)]
+pub(in crate::cluster) enum Heard {
+    Nothing,
+    Ends(Ending),
+    /// The worker does not follow the protocol.
+    Breach(ProtocolError),
+}
+
+/// What a message says.
 enum News {
     Nothing,
     /// The worker was started for another training, which differs in this.
@@ -93,20 +96,20 @@ enum News {
 }
 
 impl<'a> GroupController<'a> {
-    fn new(
+    pub(in crate::cluster) fn new(
         session: &'a ClusterSession,
         rendezvous: &'a Rendezvous,
-        listener: &'a Listener,
         launcher: &'a mut dyn Launcher,
         kills: &[Kill],
+        now: Instant,
     ) -> Self {
         let workers = session.cluster.workers.get() as usize;
         let (optimizer, len) = (session.settings.optimizer, session.layout().len());
-        let slot = |_| WorkerSlot::new(Assembler::whole(optimizer, len));
+        let slot = |_| WorkerSlot::new(Assembler::whole(optimizer, len), now);
         let consistency = session.cluster.consistency();
         // The workers meet at the trainer, which is there.
-        let mut membership = Membership::new(&rendezvous.servers[..1], workers, now());
-        membership.server_came(0, now());
+        let mut membership = Membership::new(&rendezvous.servers[..1], workers, now);
+        membership.server_came(0, now);
         let members = Members::new(launcher, kills);
         Self {
             is_external: members.are_external(),
@@ -125,148 +128,115 @@ impl<'a> GroupController<'a> {
             taken: session.progress.steps,
             pulse: Tally::default(),
             steps: session.progress.steps,
-            began: now(),
+            began: now,
             ending: None,
             session,
             rendezvous,
-            listener,
         }
     }
 
-    fn run(
-        &mut self,
-        evaluator: &mut Evaluator<'_>,
-        stop: &AtomicBool,
-    ) -> Result<Ending, TrainError> {
+    /// Starts the workers.
+    pub(in crate::cluster) fn start(&mut self, now: Instant) -> Result<(), TrainError> {
         for worker in 0..self.slots.len() {
-            self.members.start(Role::Worker, rank(worker), now())?;
-            self.slots[worker].begin_anew();
+            self.members.start(Role::Worker, rank(worker), now)?;
+            self.slots[worker].begin_anew(now);
         }
-        self.began = now();
-        loop {
-            self.admit();
-            self.tell_refusals(evaluator);
-            self.wait()?;
-            for worker in 0..self.slots.len() {
-                if let Some(ending) = self.listen(worker, evaluator)? {
-                    return Ok(ending);
-                }
-            }
-            if let Some(ending) = self.look_after(evaluator)? {
-                return Ok(ending);
-            }
-            self.mind_silence(evaluator)?;
-            self.check_membership(evaluator)?;
-            self.members.kill_due(self.began.elapsed(), self.steps);
-            self.form_group(evaluator)?;
-            let pulse = std::mem::take(&mut self.pulse);
-            evaluator.tell(pulse, self.steps, || self.totals());
-            let is_stopped = stop.load(Ordering::Relaxed);
-            let has_begun = self.generation > 0;
-            match self.ending {
-                // There is nothing to look at, and perhaps nobody to ask.
-                None if is_stopped && !has_begun => return Ok(Ending::Interrupted),
-                None if is_stopped => self.end(Ending::Interrupted),
-                None if has_begun && evaluator.is_late() => self.end(Ending::Time),
-                // Workers that hang do not hold up the end: the last snapshot
-                // that was taken is what remains.
-                Some((ending, since)) if since.elapsed() > GRACE => return Ok(ending),
-                _ => {}
-            }
-        }
-    }
-
-    /// Lets workers in that have come.
-    fn admit(&mut self) {
-        while let Ok(connection) = self.listener.accept(Deadline::PASSED) {
-            let peer = connection.peer();
-            let Some(member) = self.members.member(peer.role, peer.rank) else {
-                continue;
-            };
-            // Who starts a worker elsewhere need not count its starts. Anybody
-            // else is a process that was given up.
-            if !self.is_external && member.incarnation != peer.incarnation {
-                continue;
-            }
-            let slot = &mut self.slots[peer.rank as usize];
-            let is_another = slot.is_connected();
-            slot.meet(connection);
-            if is_another {
-                self.dissolve_group();
-            }
-        }
-    }
-
-    /// Says who was refused first for each cause.
-    fn tell_refusals(&self, evaluator: &mut Evaluator<'_>) {
-        for FirstRefusal { from, cause } in self.listener.refusals().take_firsts() {
-            evaluator.watch.noticed(&Notice::Connection {
-                words: format!("the trainer refused {from}, which {cause}"),
-            });
-        }
-    }
-
-    fn wait(&mut self) -> Result<(), TrainError> {
-        let links = self.slots.iter().filter_map(WorkerSlot::link);
-        let (readers, writers): (Vec<&ReadHalf>, Vec<&WriteHalf>) = links.unzip();
-        if readers.is_empty() {
-            std::thread::sleep(POLL_EVERY);
-        } else {
-            wait_any(&readers, &writers, Deadline::after(POLL_EVERY)).map_err(TrainError::Wait)?;
-        }
-        for slot in &mut self.slots {
-            slot.drain();
-        }
+        self.began = now;
         Ok(())
     }
 
-    /// Takes what a worker says; says if that ends the training.
-    fn listen(
+    /// Whether somebody who has come is let in.
+    pub(in crate::cluster) fn admits(&self, peer: Member) -> bool {
+        let Some(member) = self.members.member(peer.role, peer.rank) else {
+            return false;
+        };
+        // Who starts a worker elsewhere need not count its starts. Anybody
+        // else is a process that was given up.
+        self.is_external || member.incarnation == peer.incarnation
+    }
+
+    /// A worker's process has come. One that somebody else started anew takes the
+    /// place of the former, whose connection the new one replaces.
+    pub(in crate::cluster) fn on_connected(
         &mut self,
         worker: usize,
-        evaluator: &mut Evaluator<'_>,
-    ) -> Result<Option<Ending>, TrainError> {
-        let Some(mut reader) = self.slots[worker].lend() else {
-            return Ok(None);
-        };
-        loop {
-            let news = match reader.try_receive() {
-                Ok(Some(frame)) => {
-                    self.slots[worker].hears();
-                    self.hear(worker, &frame)
-                }
-                Ok(None) => {
-                    self.slots[worker].put_back(reader);
-                    return Ok(None);
-                }
-                Err(_) => {
-                    self.lose_connection(worker, "its connection broke", evaluator)?;
-                    return Ok(None);
-                }
-            };
-            match news {
-                Ok(news) => {
-                    if let Some(ending) = self.judge(worker, news, evaluator)? {
-                        self.slots[worker].put_back(reader);
-                        return Ok(Some(ending));
-                    }
-                }
-                Err(error) => {
-                    evaluator.watch.noticed(&Notice::Connection {
-                        words: format!(
-                            "the connection of worker {worker} is closed, which sent {error}"
-                        ),
-                    });
-                    self.lose_connection(worker, "it broke the protocol", evaluator)?;
-                    return Ok(None);
-                }
-            }
+        has_replaced: bool,
+        now: Instant,
+        links: &mut dyn WorkerLinks,
+    ) {
+        self.slots[worker].part();
+        self.slots[worker].hears(now);
+        if has_replaced {
+            self.dissolve_group(links);
         }
     }
 
-    fn hear(&mut self, worker: usize, frame: &Frame<'_>) -> Result<News, ProtocolError> {
+    /// Takes what a worker says.
+    pub(in crate::cluster) fn on_message(
+        &mut self,
+        worker: usize,
+        message: ToController<'_>,
+        now: Instant,
+        links: &mut dyn WorkerLinks,
+        evaluator: &mut Evaluator<'_>,
+    ) -> Result<Heard, TrainError> {
+        match self.hear(worker, message, now, links) {
+            Ok(news) => Ok(match self.judge(worker, news, links, evaluator)? {
+                Some(ending) => Heard::Ends(ending),
+                None => Heard::Nothing,
+            }),
+            Err(error) => Ok(Heard::Breach(error)),
+        }
+    }
+
+    /// Looks after members and time. Says if that ends the training. Who has
+    /// [ended](Self::take_ended) is looked at before.
+    pub(in crate::cluster) fn on_tick(
+        &mut self,
+        is_stopped: bool,
+        now: Instant,
+        links: &mut dyn WorkerLinks,
+        evaluator: &mut Evaluator<'_>,
+    ) -> Result<Option<Ending>, TrainError> {
+        self.mind_silence(now, links, evaluator)?;
+        self.check_membership(now, evaluator)?;
+        let elapsed = now.saturating_duration_since(self.began);
+        self.members.kill_due(elapsed, self.steps);
+        self.form_group(now, links, evaluator)?;
+        let pulse = std::mem::take(&mut self.pulse);
+        evaluator.tell(pulse, self.steps, || self.totals());
+        let has_begun = self.generation > 0;
+        match self.ending {
+            // There is nothing to look at, and perhaps nobody to ask.
+            None if is_stopped && !has_begun => return Ok(Some(Ending::Interrupted)),
+            None if is_stopped => self.end(Ending::Interrupted, now, links),
+            None if has_begun && evaluator.is_late() => self.end(Ending::Time, now, links),
+            // Workers that hang do not hold up the end: the last snapshot
+            // that was taken is what remains.
+            Some((ending, since)) if now.saturating_duration_since(since) > GRACE => {
+                return Ok(Some(ending));
+            }
+            _ => {}
+        }
+        Ok(None)
+    }
+
+    /// Who has ended since the last call: what each said before still counts, and
+    /// is to be heard before [`GroupController::on_ended`].
+    pub(in crate::cluster) fn take_ended(&mut self) -> Vec<Ended> {
+        self.members.take_ended()
+    }
+
+    fn hear(
+        &mut self,
+        worker: usize,
+        message: ToController<'_>,
+        now: Instant,
+        links: &mut dyn WorkerLinks,
+    ) -> Result<News, ProtocolError> {
         let slot = &mut self.slots[worker];
-        match ToController::decode(frame)? {
+        slot.hears(now);
+        match message {
             ToController::Working { activity } => slot.activity = activity,
             ToController::JoinGroup(request) => {
                 if let Some(difference) = self.session.identity().difference(&request.identity) {
@@ -274,8 +244,8 @@ impl<'a> GroupController<'a> {
                 }
                 slot.request = Some(request);
                 slot.activity = Activity::Joining;
-                self.membership.worker_came(rank(worker), 0, now());
-                self.dissolve_group();
+                self.membership.worker_came(rank(worker), 0, now);
+                self.dissolve_group(links);
             }
             ToController::Progress {
                 steps,
@@ -311,6 +281,7 @@ impl<'a> GroupController<'a> {
         &mut self,
         worker: usize,
         news: News,
+        links: &mut dyn WorkerLinks,
         evaluator: &mut Evaluator<'_>,
     ) -> Result<Option<Ending>, TrainError> {
         let mut snapshot = match news {
@@ -322,7 +293,7 @@ impl<'a> GroupController<'a> {
                     words: format!("{member} was told to train something else: {difference}"),
                 });
                 let difference = &difference;
-                self.slots[worker].say(&FromController::OtherTraining { difference });
+                self.say(worker, &FromController::OtherTraining { difference }, links);
                 return Ok(None);
             }
             News::Snapshot(snapshot) => snapshot,
@@ -335,40 +306,52 @@ impl<'a> GroupController<'a> {
         let found = evaluator.hear(snapshot)?;
         let ending = found.or(asked.filter(|_| ends));
         if ending.is_none() {
-            self.slots[0].say(&FromController::SnapshotTaken { steps });
+            self.say(0, &FromController::SnapshotTaken { steps }, links);
         }
         Ok(ending)
     }
 
+    /// Says something to a worker. One that is gone is seen where members are
+    /// looked after.
+    fn say(&mut self, worker: usize, message: &FromController<'_>, links: &mut dyn WorkerLinks) {
+        if links.is_connected(worker) && !links.say(worker, message) {
+            self.slots[worker].part();
+        }
+    }
+
     /// Has the workers agree on a step at which all stop.
-    fn end(&mut self, ending: Ending) {
-        self.ending = Some((ending, now()));
-        for slot in &mut self.slots {
-            slot.say(&FromController::EndSoon);
+    fn end(&mut self, ending: Ending, now: Instant, links: &mut dyn WorkerLinks) {
+        self.ending = Some((ending, now));
+        for worker in 0..self.slots.len() {
+            self.say(worker, &FromController::EndSoon, links);
         }
     }
 
     /// Has everybody leave the group that is broken.
-    fn dissolve_group(&mut self) {
+    fn dissolve_group(&mut self, links: &mut dyn WorkerLinks) {
         if !self.is_grouped {
             return;
         }
         self.is_grouped = false;
         let generation = self.generation;
-        for slot in &mut self.slots {
-            slot.say(&FromController::DissolveGroup { generation });
+        for worker in 0..self.slots.len() {
+            self.say(worker, &FromController::DissolveGroup { generation }, links);
         }
     }
 
     /// Once all ask for it, has them form a group.
-    fn form_group(&mut self, evaluator: &mut Evaluator<'_>) -> Result<(), TrainError> {
+    fn form_group(
+        &mut self,
+        now: Instant,
+        links: &mut dyn WorkerLinks,
+        evaluator: &mut Evaluator<'_>,
+    ) -> Result<(), TrainError> {
         if self.is_grouped {
             return Ok(());
         }
-        let requests: Option<Vec<&JoinRequest>> = self
-            .slots
-            .iter()
-            .map(|slot| slot.request.as_ref().filter(|_| slot.is_connected()))
+        let requests: Option<Vec<&JoinRequest>> = (0..)
+            .zip(&self.slots)
+            .map(|(worker, slot)| slot.request.as_ref().filter(|_| links.is_connected(worker)))
             .collect();
         let Some(requests) = requests else {
             return Ok(());
@@ -394,7 +377,9 @@ impl<'a> GroupController<'a> {
             (roster.source, roster.step) = (0, state.steps);
             roster.tally = Tally::default();
             roster.optimizer_steps = state.optimizer.steps;
-            self.slots[0].give(&state);
+            if !links.give(0, &state) {
+                self.slots[0].part();
+            }
         }
         let step = roster.step;
         self.count_attempt(step)?;
@@ -402,7 +387,7 @@ impl<'a> GroupController<'a> {
             if self.is_external {
                 evaluator.begin();
             }
-            self.began = now();
+            self.began = now;
         } else {
             let lost = self.steps.saturating_sub(step);
             evaluator
@@ -413,9 +398,9 @@ impl<'a> GroupController<'a> {
         self.is_grouped = true;
         self.steps = step;
         let message = FromController::FormGroup(roster);
-        for slot in &mut self.slots {
-            slot.request = None;
-            slot.say(&message);
+        for worker in 0..self.slots.len() {
+            self.slots[worker].request = None;
+            self.say(worker, &message, links);
         }
         Ok(())
     }
@@ -460,7 +445,7 @@ impl<'a> GroupController<'a> {
             .expect("every worker was started")
     }
 
-    fn totals(&self) -> Vec<WorkerTotals> {
+    pub(in crate::cluster) fn totals(&self) -> Vec<WorkerTotals> {
         self.lifetimes.iter().map(LifetimeTotals::sum).collect()
     }
 }

@@ -1,9 +1,9 @@
 //! What the user typed.
 
 use crate::commands::{
-    agent, analyze, completions, design, doctor, evaluate, export, ls, man, pick, predict,
-    predict_batch, promises, queue, quickstart, report, run, show, size, study, train, tune,
-    version,
+    agent, analyze, completions, design, diagnose, doctor, evaluate, export, ls, man, pick,
+    predict, predict_batch, promises, queue, quickstart, report, run, show, size, study, train,
+    tune, version,
 };
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -27,6 +27,8 @@ enum Command {
     Run(run::Args),
     /// Print a run again, from its record alone.
     Show(show::Args),
+    /// Say what held a run back, who was slow and why, and what would help.
+    Diagnose(diagnose::Args),
     /// List runs.
     Ls(ls::Args),
     /// Write a run's samples and events for other tools.
@@ -99,6 +101,7 @@ impl Args {
             Command::Quickstart(args) => quickstart::quickstart(&args),
             Command::Run(args) => run::run(args),
             Command::Show(args) => show::show(&args),
+            Command::Diagnose(args) => diagnose::diagnose(&args),
             Command::Ls(args) => ls::ls(&args),
             Command::Export(args) => export::export(&args),
             Command::Train(args) => train::train(&args, &words[1..]),

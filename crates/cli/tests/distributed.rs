@@ -123,6 +123,9 @@ fn every_iteration_of_every_worker_is_in_the_record() {
             "waiting_s",
             "sending_s",
             "receiving_s",
+            "serialising_s",
+            "on_wire_s",
+            "queued_s",
             "sent_bytes",
         ] {
             let (rows, all) = (
@@ -141,6 +144,48 @@ fn every_iteration_of_every_worker_is_in_the_record() {
     assert_eq!(sums(dir.path(), "bsp", "iterations"), [150.0, 150.0]);
     let plain = run(dir.path(), ["show", "bsp", "--format=csv"]);
     assert_eq!(plain.code, Some(2), "{}", plain.out);
+}
+
+/// A link of 100 kB/s carries the updates of two workers for far longer than they
+/// compute: that is the wire's time, not a wait for a peer; and every iteration ends
+/// where its parts do.
+#[test]
+fn time_on_a_slow_link_is_not_waiting_for_a_peer() {
+    let dir = tempfile::tempdir().unwrap();
+    for sync in ["bsp", "async", "allreduce"] {
+        let sync_flag = format!("--sync={sync}");
+        let more = [&sync_flag, "--spawn=processes", "--bandwidth=100kB"];
+        let ran = train(dir.path(), sync, &more);
+        assert_eq!(ran.code, Some(0), "{}", ran.err);
+        let sum = |column| sums(dir.path(), sync, column).iter().sum::<f64>();
+        let (wire, waiting) = (sum("on_wire_s"), sum("waiting_s"));
+        assert!(wire > 2.0 * waiting, "{sync}: {wire} {waiting}");
+        let listed = run(dir.path(), ["show", sync, "--iterations", "--format=json"]);
+        let rows: Vec<serde_json::Value> = serde_json::from_str(&listed.out).unwrap();
+        let parts = |row: &serde_json::Value| -> f64 {
+            let names = [
+                "waiting_s",
+                "receiving_s",
+                "computing_s",
+                "sending_s",
+                "serialising_s",
+                "on_wire_s",
+                "queued_s",
+            ];
+            names.iter().map(|name| row[name].as_f64().unwrap()).sum()
+        };
+        for worker in [0, 1] {
+            let own: Vec<_> = rows.iter().filter(|row| row["worker"] == worker).collect();
+            let at = |row: &serde_json::Value| row["elapsed_s"].as_f64().unwrap();
+            let (first, last) = (own[0], own[own.len() - 1]);
+            let summed: f64 = own.iter().map(|row| parts(row)).sum();
+            let passed = at(last) + parts(last) - at(first);
+            assert!(
+                (summed - passed).abs() <= 0.02 * passed,
+                "{summed} {passed}"
+            );
+        }
+    }
 }
 
 #[test]

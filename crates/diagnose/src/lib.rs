@@ -15,6 +15,7 @@ mod phases;
 mod summary;
 mod tally;
 mod unusual;
+mod workers;
 
 pub use bottleneck::{Cause, Holder, Limits, Resource};
 pub use gpu::{Awaited, Energy, Gpus, WaitedFor};
@@ -22,6 +23,10 @@ pub use phases::Phase;
 pub use summary::{Amount, Usage};
 pub use tally::Tally;
 pub use unusual::{Unusual, unusual};
+pub use workers::{
+    Cell, Excess, Gain, Part, Reason, SLOWER_BY, Straggler, StragglerTest, WhatIf, WorkerCourses,
+    find_straggler, gains,
+};
 
 use bottleneck::classify;
 use paceline_model::{Event, Micros, Sample};

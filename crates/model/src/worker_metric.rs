@@ -9,9 +9,12 @@ named! {
         Iterations = "iterations", "iterations completed";
         Rows = "rows", "rows computed on";
         Computing = "computing_s", "computing gradients, an injected slowdown included";
-        Waiting = "waiting_s", "waiting until the worker might start an iteration";
+        Waiting = "waiting_s", "waiting for the other workers until it might start an iteration";
         Sending = "sending_s", "handing over updates; with threads, applying them too";
         Receiving = "receiving_s", "fetching parameters";
+        Serialising = "serialising_s", "compressing updates";
+        OnWire = "on_wire_s", "updates and parameters on their way; under allreduce, the sums between processes";
+        Queued = "queued_s", "in the server's queue, or being applied there; with threads, waiting for the lock";
         WaitShare = "wait_share", "waiting by all of these times";
         SentBytes = "sent_bytes", "bytes sent between processes; zero for threads";
         ReceivedBytes = "received_bytes", "bytes received between processes; zero for threads";

@@ -165,6 +165,11 @@ impl Pending {
         row.received_bytes += next.received_bytes;
         row.staleness += next.staleness;
         row.dropped += next.dropped;
+        row.serialising += next.serialising;
+        row.on_wire += next.on_wire;
+        row.queued += next.queued;
+        row.on_cpu += next.on_cpu;
+        row.runnable += next.runnable;
         if next.waiting > self.longest_wait {
             self.longest_wait = next.waiting;
             row.waited_for = next.waited_for;

@@ -40,10 +40,14 @@ pub struct Stretch {
     pub computing: Duration,
     /// Waiting.
     pub waiting: Duration,
-    /// Handing over updates.
+    /// Compressing and handing over updates.
     pub sending: Duration,
     /// Fetching parameters.
     pub receiving: Duration,
+    /// Updates and parameters on their way.
+    pub on_wire: Duration,
+    /// In the server's queue.
+    pub queued: Duration,
     /// Bytes handed over.
     pub sent_bytes: u64,
     /// Clocks that the parameters lagged, summed over the iterations.
@@ -193,6 +197,8 @@ impl Course {
             Column::amounts("waiting"),
             Column::words("mostly for"),
             Column::amounts("sending"),
+            Column::amounts("on wire"),
+            Column::amounts("queued").optional(),
             Column::amounts("receiving"),
             Column::amounts("staleness").optional(),
         ];
@@ -207,7 +213,8 @@ impl Course {
                 let Some(stretch) = stretches.get(place).filter(|s| s.iterations > 0) else {
                     continue;
                 };
-                let [computing, waiting, sending, receiving] = stretch.shares().map(percent);
+                let [computing, waiting, sending, on_wire, queued, receiving] =
+                    stretch.shares().map(percent);
                 let staleness = stretch.staleness as f64 / stretch.iterations as f64;
                 let mut cells = vec![
                     duration(from),
@@ -219,6 +226,8 @@ impl Course {
                         .straggler()
                         .map_or(String::new(), |other| other.to_string()),
                     sending,
+                    on_wire,
+                    queued,
                     receiving,
                     significant(staleness, 2),
                 ];
@@ -251,8 +260,10 @@ impl Stretch {
         self.iterations += row.iterations;
         self.computing += row.computing;
         self.waiting += row.waiting;
-        self.sending += row.sending;
+        self.sending += row.sending + row.serialising;
         self.receiving += row.receiving;
+        self.on_wire += row.on_wire;
+        self.queued += row.queued;
         self.sent_bytes += row.sent_bytes;
         self.staleness += row.staleness;
         self.dropped += row.dropped;
@@ -267,6 +278,8 @@ impl Stretch {
         self.waiting += other.waiting;
         self.sending += other.sending;
         self.receiving += other.receiving;
+        self.on_wire += other.on_wire;
+        self.queued += other.queued;
         self.sent_bytes += other.sent_bytes;
         self.staleness += other.staleness;
         self.dropped += other.dropped;
@@ -275,10 +288,18 @@ impl Stretch {
         }
     }
 
-    /// The shares of its time: computing, waiting, sending, receiving.
+    /// The shares of its time: computing, waiting for others, sending, on the wire,
+    /// queued at the server, receiving.
     #[must_use]
-    pub fn shares(&self) -> [f64; 4] {
-        let times = [self.computing, self.waiting, self.sending, self.receiving];
+    pub fn shares(&self) -> [f64; 6] {
+        let times = [
+            self.computing,
+            self.waiting,
+            self.sending,
+            self.on_wire,
+            self.queued,
+            self.receiving,
+        ];
         let all: Duration = times.iter().sum();
         let all = all.as_secs_f64();
         times.map(|time| {

@@ -23,6 +23,7 @@ pub mod analyze;
 mod base64;
 pub mod chart;
 pub mod design;
+pub mod diagnose;
 pub mod dossier;
 mod gpus;
 mod html;

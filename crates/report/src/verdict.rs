@@ -132,24 +132,7 @@ fn held(diagnosis: &Diagnosis, cpus: usize, lines: &mut Lines) {
         .filter(|held| held.share >= 0.005)
         .take(4)
     {
-        let evidence = match (held.by, held.cause) {
-            (Holder::Nothing, _) => {
-                "no resource was short: it slept or waited for others".to_owned()
-            }
-            (_, Cause::Pressure) => {
-                format!(
-                    "tasks waited for it {} of that time (PSI)",
-                    percent(held.strength)
-                )
-            }
-            (_, Cause::Throttled) => {
-                format!(
-                    "its CPU limit held it back {} of that time",
-                    percent(held.strength)
-                )
-            }
-            (by, _) => saturation(by, held, cpus),
-        };
+        let evidence = evidence(held, cpus);
         let share = percent(held.share);
         lines.add(
             "held by",
@@ -158,6 +141,26 @@ fn held(diagnosis: &Diagnosis, cpus: usize, lines: &mut Lines) {
                 held.by.to_string()
             ),
         );
+    }
+}
+
+/// How it is known that something held a run back.
+pub(crate) fn evidence(held: &Held, cpus: usize) -> String {
+    match (held.by, held.cause) {
+        (Holder::Nothing, _) => "no resource was short: it slept or waited for others".to_owned(),
+        (_, Cause::Pressure) => {
+            format!(
+                "tasks waited for it {} of that time (PSI)",
+                percent(held.strength)
+            )
+        }
+        (_, Cause::Throttled) => {
+            format!(
+                "its CPU limit held it back {} of that time",
+                percent(held.strength)
+            )
+        }
+        (by, _) => saturation(by, held, cpus),
     }
 }
 

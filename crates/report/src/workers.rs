@@ -24,6 +24,12 @@ pub struct Worker {
     pub sending_s: Option<f64>,
     /// Seconds fetching parameters.
     pub receiving_s: Option<f64>,
+    /// Seconds compressing updates.
+    pub serialising_s: Option<f64>,
+    /// Seconds during which updates and parameters were on their way.
+    pub on_wire_s: Option<f64>,
+    /// Seconds in the server's queue.
+    pub queued_s: Option<f64>,
     /// Bytes of updates handed over.
     pub sent_bytes: Option<f64>,
     /// The mean lag of its parameters, in clocks.
@@ -39,13 +45,19 @@ pub struct Worker {
 }
 
 impl Worker {
-    /// Seconds sending and receiving; none if neither was reported.
+    /// Seconds moving updates and parameters, the server's included; none if nothing
+    /// of it was reported.
     #[must_use]
     pub fn moving_s(&self) -> Option<f64> {
-        match (self.sending_s, self.receiving_s) {
-            (None, None) => None,
-            (sending, receiving) => Some(sending.unwrap_or(0.0) + receiving.unwrap_or(0.0)),
-        }
+        let parts = [
+            self.sending_s,
+            self.receiving_s,
+            self.serialising_s,
+            self.on_wire_s,
+            self.queued_s,
+        ];
+        let told = parts.iter().any(Option::is_some);
+        told.then(|| parts.iter().flatten().sum())
     }
 
     /// The share of its time that the worker waited, from 0 to 1.
@@ -73,6 +85,9 @@ impl Worker {
             WorkerMetric::Waiting => &mut self.waiting_s,
             WorkerMetric::Sending => &mut self.sending_s,
             WorkerMetric::Receiving => &mut self.receiving_s,
+            WorkerMetric::Serialising => &mut self.serialising_s,
+            WorkerMetric::OnWire => &mut self.on_wire_s,
+            WorkerMetric::Queued => &mut self.queued_s,
             WorkerMetric::SentBytes => &mut self.sent_bytes,
             WorkerMetric::StalenessMean => &mut self.staleness_mean,
             WorkerMetric::StalenessMax => &mut self.staleness_max,
@@ -143,6 +158,7 @@ pub fn table(workers: &[Worker], width: usize, style: Style) -> String {
         Column::amounts("computing"),
         Column::amounts("waiting"),
         Column::amounts("share"),
+        Column::amounts("moving"),
         Column::words("mostly for"),
         Column::amounts("staleness"),
     ];
@@ -163,6 +179,7 @@ pub fn table(workers: &[Worker], width: usize, style: Style) -> String {
             told(worker.computing_s, duration),
             told(worker.waiting_s, duration),
             told(worker.wait_share(), percent),
+            told(worker.moving_s(), duration),
             told(worker.straggler(), |other| other.to_string()),
             match (worker.staleness_mean, worker.staleness_max) {
                 (Some(mean), Some(max)) => {
@@ -200,6 +217,9 @@ pub fn json(workers: &[Worker]) -> serde_json::Value {
             ("waiting_s", worker.waiting_s),
             ("sending_s", worker.sending_s),
             ("receiving_s", worker.receiving_s),
+            ("serialising_s", worker.serialising_s),
+            ("on_wire_s", worker.on_wire_s),
+            ("queued_s", worker.queued_s),
             ("wait_share", worker.wait_share()),
             ("sent_bytes", worker.sent_bytes),
             ("staleness_mean", worker.staleness_mean),

@@ -57,6 +57,7 @@ fn page(name: &str, count: u64) -> String {
         curves: curves(&events, 100),
         workers: workers(&events),
         course: None,
+        straggler: None,
         marks: vec![(0.5, name.to_owned())],
     };
     let dossier = Dossier {

@@ -25,7 +25,7 @@ use crate::stream::{ExactError, Stream};
 use crate::token::{RandomnessError, Token, random_bytes};
 
 /// The version of handshake and frames that this build speaks.
-pub const PROTOCOL_VERSION: u16 = 3;
+pub const PROTOCOL_VERSION: u16 = 4;
 
 const MAGIC: [u8; 8] = *b"PACELINE";
 /// How a record of TLS begins: its type, and the protocol's major version.

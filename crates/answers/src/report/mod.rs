@@ -3,7 +3,7 @@
 mod records;
 mod study;
 
-pub use records::{Content, Recorded, read, read_all};
+pub use records::{Content, Recorded, courses, read, read_all};
 pub use study::{Forecast, ReportError, StudyReport, study};
 
 use paceline_advise::pick::Objective;

@@ -1,5 +1,6 @@
 //! Reading the records of many runs.
 
+use paceline_diagnose::{Straggler, WorkerCourses, find_straggler};
 use paceline_model::{Event, NodeName, Sample};
 use paceline_numeric::Threads;
 use paceline_records::{Manifest, ReadTableError, Run};
@@ -19,6 +20,18 @@ pub struct Content {
     pub events: Vec<Event>,
     /// Each node's samples.
     pub samples: Vec<(NodeName, Vec<Sample>)>,
+    /// The straggler among its workers, if the test names one.
+    pub straggler: Option<Straggler>,
+}
+
+/// What the workers of a run did.
+///
+/// # Errors
+/// If the table of iterations cannot be read.
+pub fn courses(run: &Run) -> Result<WorkerCourses, ReadTableError> {
+    let mut courses = WorkerCourses::default();
+    run.each_iteration(|worker, row| courses.add(worker, &row))?;
+    Ok(courses)
 }
 
 /// Reads one record.
@@ -28,6 +41,7 @@ pub fn read(run: &Run) -> Recorded {
         Ok(Content {
             events: run.events()?,
             samples: run.samples()?,
+            straggler: find_straggler(&courses(run)?),
         })
     };
     Recorded {

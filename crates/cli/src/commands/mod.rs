@@ -4,6 +4,7 @@ pub(crate) mod agent;
 pub(crate) mod analyze;
 pub(crate) mod completions;
 pub(crate) mod design;
+pub(crate) mod diagnose;
 pub(crate) mod doctor;
 pub(crate) mod evaluate;
 pub(crate) mod export;

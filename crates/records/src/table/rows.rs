@@ -184,6 +184,12 @@ impl IterationRows {
             Field::required("received_bytes", FieldKind::Natural),
             Field::required("staleness", FieldKind::Natural),
             Field::required("dropped", FieldKind::Natural),
+            // Absent from records of versions before 0.2.
+            Field::optional("serialising_s", FieldKind::Number),
+            Field::optional("on_wire_s", FieldKind::Number),
+            Field::optional("queued_s", FieldKind::Number),
+            Field::optional("on_cpu_s", FieldKind::Number),
+            Field::optional("runnable_s", FieldKind::Number),
         ]
     }
 
@@ -215,6 +221,16 @@ impl IterationRows {
         for (column, count) in columns[10..].iter_mut().zip(counts) {
             column.push_integer(Some(count.cast_signed()));
         }
+        let times = [
+            row.serialising,
+            row.on_wire,
+            row.queued,
+            row.on_cpu,
+            row.runnable,
+        ];
+        for (column, time) in columns[15..].iter_mut().zip(times) {
+            column.push_number(Some(time.as_secs_f64()));
+        }
         chunk.rows += 1;
     }
 
@@ -231,6 +247,10 @@ impl IterationRows {
         let time = |place: usize, column| {
             let seconds = required(column, columns[place].number(row))?;
             Duration::try_from_secs_f64(seconds).map_err(|_| BadCell { column })
+        };
+        let time_if_told = |place: usize, column| match columns[place].number(row) {
+            Some(seconds) => Duration::try_from_secs_f64(seconds).map_err(|_| BadCell { column }),
+            None => Ok(Duration::ZERO),
         };
         let waited_for = columns[6].integer(row).map(i64::cast_unsigned);
         let iteration = Iteration {
@@ -249,6 +269,11 @@ impl IterationRows {
             received_bytes: whole(12, "received_bytes")?,
             staleness: whole(13, "staleness")?,
             dropped: whole(14, "dropped")?,
+            serialising: time_if_told(15, "serialising_s")?,
+            on_wire: time_if_told(16, "on_wire_s")?,
+            queued: time_if_told(17, "queued_s")?,
+            on_cpu: time_if_told(18, "on_cpu_s")?,
+            runnable: time_if_told(19, "runnable_s")?,
         };
         Ok((worker("worker", whole(2, "worker")?)?, iteration))
     }

@@ -32,10 +32,15 @@ enum Column {
     ReceivedBytes,
     Staleness,
     Dropped,
+    Serialising,
+    OnWire,
+    Queued,
+    OnCpu,
+    Runnable,
 }
 
 impl Column {
-    const ALL: [Self; 13] = [
+    const ALL: [Self; 18] = [
         Self::Clock,
         Self::Iterations,
         Self::Began,
@@ -49,6 +54,11 @@ impl Column {
         Self::ReceivedBytes,
         Self::Staleness,
         Self::Dropped,
+        Self::Serialising,
+        Self::OnWire,
+        Self::Queued,
+        Self::OnCpu,
+        Self::Runnable,
     ];
 
     const fn name(self) -> &'static str {
@@ -66,6 +76,11 @@ impl Column {
             Self::ReceivedBytes => "received_bytes",
             Self::Staleness => "staleness",
             Self::Dropped => "dropped",
+            Self::Serialising => "serialising_ns",
+            Self::OnWire => "on_wire_ns",
+            Self::Queued => "queued_ns",
+            Self::OnCpu => "on_cpu_ns",
+            Self::Runnable => "runnable_ns",
         }
     }
 
@@ -98,6 +113,11 @@ impl Column {
             Self::ReceivedBytes => row.received_bytes,
             Self::Staleness => row.staleness,
             Self::Dropped => row.dropped,
+            Self::Serialising => nanos(row.serialising),
+            Self::OnWire => nanos(row.on_wire),
+            Self::Queued => nanos(row.queued),
+            Self::OnCpu => nanos(row.on_cpu),
+            Self::Runnable => nanos(row.runnable),
         }
     }
 
@@ -123,6 +143,11 @@ impl Column {
             Self::ReceivedBytes => row.received_bytes = value,
             Self::Staleness => row.staleness = value,
             Self::Dropped => row.dropped = value,
+            Self::Serialising => row.serialising = time,
+            Self::OnWire => row.on_wire = time,
+            Self::Queued => row.queued = time,
+            Self::OnCpu => row.on_cpu = time,
+            Self::Runnable => row.runnable = time,
         }
         Some(())
     }
@@ -234,13 +259,13 @@ mod tests {
     use proptest::prelude::*;
 
     fn times() -> impl Strategy<Value = Duration> {
-        prop_oneof![0..10_000_u64, 0..u64::MAX / 8].prop_map(Duration::from_nanos)
+        prop_oneof![0..10_000_u64, 0..u64::MAX / 16].prop_map(Duration::from_nanos)
     }
 
     fn rows() -> impl Strategy<Value = Iteration> {
         (
             any::<[u64; 7]>(),
-            [times(), times(), times(), times(), times()],
+            prop::array::uniform10(times()),
             any::<Option<u32>>(),
         )
             .prop_map(|(numbers, times, other)| Iteration {
@@ -257,6 +282,11 @@ mod tests {
                 received_bytes: numbers[4],
                 staleness: numbers[5],
                 dropped: numbers[6],
+                serialising: times[5],
+                on_wire: times[6],
+                queued: times[7],
+                on_cpu: times[8],
+                runnable: times[9],
             })
     }
 
@@ -312,6 +342,6 @@ mod tests {
             .collect();
         let mut bytes = Vec::new();
         IterationCodec::encode(&block, &mut bytes);
-        assert!(bytes.len() < 20 * block.len(), "{} bytes", bytes.len());
+        assert!(bytes.len() < 25 * block.len(), "{} bytes", bytes.len());
     }
 }

@@ -2,13 +2,14 @@
 
 use super::{Dossier, RunPart};
 use crate::chart::{BarRow, Chart, bars};
+use crate::diagnose::straggler_line;
 use crate::html::Html;
 use crate::iterations::Course;
 use crate::number::plural;
 use crate::number::{ABSENT, count, duration, percent};
 use crate::page::{Heading, HtmlTable, Section};
 use crate::workers::Worker;
-use paceline_diagnose::{Diagnosis, Holder};
+use paceline_diagnose::{Diagnosis, Holder, Straggler};
 use paceline_model::WorkerId;
 use std::collections::BTreeMap;
 
@@ -162,6 +163,15 @@ fn stragglers(dossier: &Dossier<'_>, section: Section) -> Section {
         );
     }
     if dossier.study.is_none() {
+        let record = runs[0].shown();
+        let tested = record.filter(|record| record.course.is_some());
+        let section = match tested {
+            Some(record) => section.paragraph(&format!(
+                "Straggler: {}.",
+                straggler_line(record.straggler.as_ref(), record.workers.len())
+            )),
+            None => section,
+        };
         let section = section.push(workers(runs[0]));
         return match runs[0].shown().and_then(|record| record.course.as_ref()) {
             Some(course) => section.push(paces(course)).push(stretches(course)),
@@ -170,12 +180,16 @@ fn stragglers(dossier: &Dossier<'_>, section: Section) -> Section {
     }
     let mut worst: Vec<(&RunPart, Straggling)> = runs
         .iter()
-        .filter_map(|run| Some((*run, Straggling::of(&run.shown()?.workers)?)))
+        .filter_map(|run| {
+            let record = run.shown()?;
+            let found = Straggling::of(&record.workers, record.straggler.as_ref())?;
+            Some((*run, found))
+        })
         .collect();
     worst.sort_by(|a, b| b.1.lost.total_cmp(&a.1.lost));
     let caption = format!(
-        "Runs whose workers waited most, {} of {}; the straggler is the one for whom the others \
-         waited",
+        "Runs whose workers waited most, {} of {}; a straggler is named if a test against the other \
+         workers says so, wrongly in 1 of 100 runs at most",
         worst.len().min(MOST_RUNS),
         plural(runs.len(), "run")
     );
@@ -187,7 +201,8 @@ fn stragglers(dossier: &Dossier<'_>, section: Section) -> Section {
             Heading::numbers("workers"),
             Heading::numbers("mean wait"),
             Heading::words("straggler"),
-            Heading::numbers("its wait"),
+            Heading::numbers("slower by"),
+            Heading::words("because"),
             Heading::numbers("longest wait"),
         ],
     );
@@ -198,7 +213,8 @@ fn stragglers(dossier: &Dossier<'_>, section: Section) -> Section {
             found.workers.to_string(),
             percent(found.lost),
             found.straggler.clone(),
-            percent(found.least),
+            found.slower_by.clone(),
+            found.reason.clone(),
             percent(found.most),
         ]);
     }
@@ -210,28 +226,25 @@ struct Straggling {
     workers: usize,
     /// The mean share of their time that workers waited.
     lost: f64,
+    /// Its name, or nobody's.
     straggler: String,
-    least: f64,
+    slower_by: String,
+    reason: String,
     most: f64,
 }
 
 impl Straggling {
-    fn of(workers: &[Worker]) -> Option<Self> {
-        let waits: Vec<(&Worker, f64)> = workers
-            .iter()
-            .filter_map(|worker| Some((worker, worker.wait_share()?)))
-            .collect();
-        let (straggler, least) = match waited_for(workers) {
-            Some(blamed) => waits.iter().find(|(worker, _)| worker.worker == blamed)?,
-            // Whoever never waits is whom the others wait for.
-            None => waits.iter().min_by(|a, b| a.1.total_cmp(&b.1))?,
-        };
-        let most = waits.iter().map(|w| w.1).fold(0.0, f64::max);
+    fn of(workers: &[Worker], straggler: Option<&Straggler>) -> Option<Self> {
+        let waits: Vec<f64> = workers.iter().filter_map(Worker::wait_share).collect();
+        let most = waits.iter().copied().reduce(f64::max)?;
+        let absent = || ABSENT.to_owned();
+        let first = straggler.and_then(|found| found.excess.first());
         Some(Self {
             workers: workers.len(),
-            lost: waits.iter().map(|w| w.1).sum::<f64>() / waits.len() as f64,
-            straggler: straggler.worker.to_string(),
-            least: *least,
+            lost: waits.iter().sum::<f64>() / waits.len() as f64,
+            straggler: straggler.map_or_else(absent, |found| found.worker.to_string()),
+            slower_by: straggler.map_or_else(absent, |found| percent(found.test.slower_by)),
+            reason: first.map_or_else(absent, |excess| excess.reason.words().to_owned()),
             most,
         })
     }
@@ -321,6 +334,8 @@ fn stretches(course: &Course) -> HtmlTable {
             Heading::numbers("waiting"),
             Heading::words("mostly for"),
             Heading::numbers("sending"),
+            Heading::numbers("on the wire"),
+            Heading::numbers("queued"),
             Heading::numbers("receiving"),
         ],
     );
@@ -331,7 +346,8 @@ fn stretches(course: &Course) -> HtmlTable {
             let Some(stretch) = found.get(place).filter(|stretch| stretch.iterations > 0) else {
                 continue;
             };
-            let [computing, waiting, sending, receiving] = stretch.shares().map(percent);
+            let [computing, waiting, sending, on_wire, queued, receiving] =
+                stretch.shares().map(percent);
             let straggler = stretch.straggler();
             table.row([
                 duration(from),
@@ -341,6 +357,8 @@ fn stretches(course: &Course) -> HtmlTable {
                 waiting,
                 straggler.map_or(ABSENT.to_owned(), |other| other.to_string()),
                 sending,
+                on_wire,
+                queued,
                 receiving,
             ]);
         }
@@ -351,25 +369,38 @@ fn stretches(course: &Course) -> HtmlTable {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use paceline_diagnose::StragglerTest;
 
     #[test]
-    fn the_straggler_is_the_one_for_whom_the_others_wait() {
+    fn whoever_waits_least_is_no_straggler_unless_the_test_says_so() {
         let worker = |n: u32, compute: f64, wait: f64| Worker {
             worker: WorkerId(n),
             computing_s: Some(compute),
             waiting_s: Some(wait),
+            waited_for_s: [(WorkerId(1), wait)].into(),
             ..Worker::default()
         };
-        let mut three = [
+        let three = [
             worker(0, 6.0, 4.0),
             worker(1, 10.0, 0.0),
             worker(2, 7.0, 3.0),
         ];
-        let found = Straggling::of(&three).unwrap();
-        assert_eq!(found.straggler, "worker1");
-        assert_eq!((found.least, found.most), (0.0, 0.4));
-        // What the workers say themselves counts more.
-        three[0].waited_for_s = [(WorkerId(1), 1.0), (WorkerId(2), 3.0)].into();
-        assert_eq!(Straggling::of(&three).unwrap().straggler, "worker2");
+        let found = Straggling::of(&three, None).unwrap();
+        assert_eq!(found.straggler, ABSENT);
+        assert_eq!(found.most, 0.4);
+        let named = Straggler {
+            worker: WorkerId(1),
+            test: StragglerTest {
+                slower_by: 0.5,
+                effective_blocks: 20.0,
+                p: 1e-6,
+            },
+            excess: Vec::new(),
+        };
+        let found = Straggling::of(&three, Some(&named)).unwrap();
+        assert_eq!(
+            (found.straggler.as_str(), found.slower_by.as_str()),
+            ("worker1", "50.0%")
+        );
     }
 }

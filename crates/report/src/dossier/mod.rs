@@ -29,7 +29,7 @@ use crate::trace::{Curve, NodeTrace};
 use crate::workers::Worker;
 use paceline_answers::promises::PromisesAnswer;
 use paceline_answers::report::Forecast;
-use paceline_diagnose::Diagnosis;
+use paceline_diagnose::{Diagnosis, Straggler};
 use paceline_model::NodeName;
 
 const CSS: &str = include_str!("dossier.css");
@@ -132,6 +132,8 @@ pub struct RecordPart {
     pub workers: Vec<Worker>,
     /// How the workers' iterations went, where that is shown.
     pub course: Option<Course>,
+    /// The straggler among its workers, if the test names one.
+    pub straggler: Option<Straggler>,
     /// What happened when, in seconds.
     pub marks: Vec<(f64, String)>,
 }

@@ -4,7 +4,7 @@ use super::{Origin, OwnCost, RecordPart};
 use crate::number::duration;
 use crate::trace::{Detail, NodeTrace, curves};
 use crate::workers::workers;
-use paceline_answers::report::Recorded;
+use paceline_answers::report::{Content, Recorded};
 use paceline_diagnose::{Diagnosis, Node, diagnose};
 use paceline_model::{Event, EventKind, NodeName, Sample, error_chain};
 use paceline_records::Manifest;
@@ -25,19 +25,20 @@ impl Opened {
     pub fn new(record: Recorded, detail: Option<Detail>) -> Self {
         let Recorded { manifest, content } = record;
         let part = match content {
-            Ok(content) => Ok(part(&manifest, &content.events, &content.samples, detail)),
+            Ok(content) => Ok(part(&manifest, content, detail)),
             Err(error) => Err(error_chain(&error)),
         };
         Self { manifest, part }
     }
 }
 
-fn part(
-    manifest: &Manifest,
-    events: &[Event],
-    samples: &[(NodeName, Vec<Sample>)],
-    detail: Option<Detail>,
-) -> RecordPart {
+fn part(manifest: &Manifest, content: Content, detail: Option<Detail>) -> RecordPart {
+    let Content {
+        events,
+        samples,
+        straggler,
+    } = content;
+    let (events, samples) = (&events[..], &samples[..]);
     let cpus = |name: &NodeName| {
         let mut machines = manifest.start.machines.iter();
         let machine = machines.find(|machine| machine.node == *name);
@@ -63,6 +64,7 @@ fn part(
         curves: detail.map_or_else(Vec::new, |detail| curves(events, detail.curve_points)),
         workers: workers(events),
         course: None,
+        straggler,
         marks: marks(events),
     }
 }

@@ -21,6 +21,7 @@ mod shard;
 #[cfg(test)]
 mod simulation;
 mod snapshot;
+mod thread_account;
 mod thread_reports;
 mod threads;
 mod totals;

@@ -13,7 +13,7 @@ pub struct WorkerTotals {
     pub rows: u64,
     /// Time computing gradients.
     pub computing: Duration,
-    /// Time waiting until it might start an iteration.
+    /// Time waiting for the others until it might start an iteration.
     pub waiting: Duration,
     /// Of the waiting, how much ended with a step of each worker, by number:
     /// whom it waited for.
@@ -22,6 +22,12 @@ pub struct WorkerTotals {
     pub sending: Duration,
     /// Time fetching parameters.
     pub receiving: Duration,
+    /// Time compressing updates.
+    pub serialising: Duration,
+    /// Time during which updates and parameters were on their way.
+    pub on_wire: Duration,
+    /// Time in the server's queue.
+    pub queued: Duration,
     /// Bytes of updates handed over.
     pub bytes_sent: u64,
     /// Bytes of parameters fetched.
@@ -58,6 +64,9 @@ impl WorkerTotals {
         }
         self.sending += row.sending;
         self.receiving += row.receiving;
+        self.serialising += row.serialising;
+        self.on_wire += row.on_wire;
+        self.queued += row.queued;
         self.bytes_sent += row.sent_bytes;
         self.bytes_received += row.received_bytes;
         self.staleness_sum += row.staleness;
@@ -80,6 +89,9 @@ impl WorkerTotals {
         }
         time(&mut self.sending, other.sending);
         time(&mut self.receiving, other.receiving);
+        time(&mut self.serialising, other.serialising);
+        time(&mut self.on_wire, other.on_wire);
+        time(&mut self.queued, other.queued);
         count(&mut self.bytes_sent, other.bytes_sent);
         count(&mut self.bytes_received, other.bytes_received);
         count(&mut self.staleness_sum, other.staleness_sum);
@@ -94,7 +106,10 @@ impl WorkerTotals {
         let all = waiting
             + self.computing.as_secs_f64()
             + self.sending.as_secs_f64()
-            + self.receiving.as_secs_f64();
+            + self.receiving.as_secs_f64()
+            + self.serialising.as_secs_f64()
+            + self.on_wire.as_secs_f64()
+            + self.queued.as_secs_f64();
         if all > 0.0 { waiting / all } else { 0.0 }
     }
 

@@ -281,9 +281,11 @@ impl<'a> Connected<'a> {
             row.computing = computed - began;
             row.rows = tally.rows;
             row.staleness = start.staleness * self.iterations_per_update;
-            row.sent_bytes = self.push(clock, tally)?;
+            let pushed = self.push(clock, tally)?;
             began = now();
-            row.sending = began - computed;
+            row.sent_bytes = pushed.bytes;
+            row.serialising = pushed.serialising;
+            row.sending = (began - computed).saturating_sub(pushed.serialising);
             self.books.last = Some(row);
         }
     }
@@ -315,6 +317,7 @@ impl<'a> Connected<'a> {
         since: &mut Instant,
         row: &mut Iteration,
     ) -> Result<Option<Departure>, Broken> {
+        let asked = *since;
         for server in 0..self.readers.len() {
             loop {
                 let deadline = Deadline::after(self.patience);
@@ -347,7 +350,12 @@ impl<'a> Connected<'a> {
                     self.readers[server].receive_into(Grant::KIND, own, deadline)?;
                     row.received_bytes += 4 * own.len() as u64;
                 }
-                row.waiting += arrived.saturating_duration_since(*since);
+                split_wait(
+                    row,
+                    arrived.saturating_duration_since(*since),
+                    arrived.saturating_duration_since(asked),
+                    &grant,
+                );
                 if let (0, Some(other)) = (server, grant.waited_for) {
                     row.waited_for = Some(WorkerId(other));
                 }
@@ -392,18 +400,22 @@ impl<'a> Connected<'a> {
         }
     }
 
-    /// Hands over the update; says in how many bytes.
-    fn push(&mut self, clock: Clock, tally: Tally) -> Result<u64, Broken> {
+    /// Hands over the update.
+    fn push(&mut self, clock: Clock, tally: Tally) -> Result<Pushed, Broken> {
         let found = trailer(tally);
+        let began = now();
         self.compressor.take(&mut self.update.dense);
+        let mut serialising = began.elapsed();
         let mut bytes = 0;
         for server in 0..self.readers.len() {
             let span = &self.spans[server];
             let part = self.update.within(span);
             let range = span.dense.clone();
+            let began = now();
             let dense = self
                 .compressor
                 .part(range, part.dense, &found, &mut self.staged);
+            serialising += began.elapsed();
             let rows_follow = !part.rows.is_empty();
             let push = |values, is_last| ToServer::Push {
                 clock: clock.0,
@@ -423,7 +435,7 @@ impl<'a> Connected<'a> {
                 send(&mut writer, &push(rows, true), &mut self.room)?;
             }
         }
-        Ok(bytes)
+        Ok(Pushed { bytes, serialising })
     }
 
     /// Tells the first server what this worker did, now and then.
@@ -442,6 +454,28 @@ impl<'a> Connected<'a> {
         let mut writer = self.writers[server].lock();
         Ok(send(&mut writer, message, &mut self.room)?)
     }
+}
+
+/// An update that was handed over.
+struct Pushed {
+    bytes: u64,
+    serialising: Duration,
+}
+
+/// Divides the time until a server's answer. That answers the message of `since_asked`
+/// ago; of several servers' answers, only the rest of the time was for this one's.
+fn split_wait(row: &mut Iteration, time: Duration, since_asked: Duration, grant: &Grant) {
+    let of_server = grant.waited + grant.queued;
+    // No clock is the same everywhere: a server may think that it took longer.
+    let whole = since_asked.max(of_server).as_secs_f64();
+    if whole <= 0.0 {
+        return;
+    }
+    let part = |of: Duration| time.mul_f64((of.as_secs_f64() / whole).min(1.0));
+    let (waited, queued) = (part(grant.waited), part(grant.queued));
+    row.waiting += waited;
+    row.queued += queued;
+    row.on_wire += time.saturating_sub(waited + queued);
 }
 
 fn send(

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use paceline_model::{Iteration, WorkerId};
 use paceline_records::{IterationLog, WriteRecordError};
 
+use super::thread_account::ThreadAccount;
 use crate::clock::now;
 use crate::session::TrainError;
 
@@ -35,6 +36,8 @@ impl RunRecord {
 pub(crate) struct WorkerLog {
     log: Option<IterationLog>,
     started: Instant,
+    /// Of the worker's thread, from its first row on.
+    account: Option<ThreadAccount>,
 }
 
 impl WorkerLog {
@@ -43,10 +46,12 @@ impl WorkerLog {
             Some(RunRecord { dir, started }) => Self {
                 log: Some(IterationLog::create(dir, WorkerId(worker))?),
                 started: *started,
+                account: None,
             },
             None => Self {
                 log: None,
                 started: now(),
+                account: None,
             },
         })
     }
@@ -67,10 +72,20 @@ impl WorkerLog {
         moment.saturating_duration_since(self.started)
     }
 
+    /// Writes down a row, with what the kernel says of the thread that calls: the
+    /// worker's own.
     pub(crate) fn enter(&mut self, row: &Iteration) {
-        if let Some(log) = &mut self.log {
-            log.append(row);
-        }
+        let Some(log) = &mut self.log else { return };
+        let ended = row.ended();
+        let account = self
+            .account
+            .get_or_insert_with(|| ThreadAccount::open(ended));
+        let spent = account.since_last(ended);
+        log.append(&Iteration {
+            on_cpu: spent.on_cpu,
+            runnable: spent.runnable,
+            ..*row
+        });
     }
 
     pub(crate) fn close(self) -> Result<(), WriteRecordError> {

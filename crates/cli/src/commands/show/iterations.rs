@@ -36,7 +36,8 @@ pub(super) fn rows(run: &Run, format: Rows) -> Result<(), Failure> {
         Rows::Json => "[",
         Rows::Csv => concat!(
             "elapsed_s,worker,iteration,iterations,waiting_s,waited_for,receiving_s,",
-            "computing_s,sending_s,rows,sent_bytes,received_bytes,staleness,dropped\r\n"
+            "computing_s,sending_s,rows,sent_bytes,received_bytes,staleness,dropped,",
+            "serialising_s,on_wire_s,queued_s,on_cpu_s,runnable_s\r\n"
         ),
     });
     let mut written = Ok(());
@@ -86,6 +87,11 @@ fn json(worker: WorkerId, row: &Iteration) -> serde_json::Value {
         "received_bytes": row.received_bytes,
         "staleness": row.staleness,
         "dropped": row.dropped,
+        "serialising_s": row.serialising.as_secs_f64(),
+        "on_wire_s": row.on_wire.as_secs_f64(),
+        "queued_s": row.queued.as_secs_f64(),
+        "on_cpu_s": row.on_cpu.as_secs_f64(),
+        "runnable_s": row.runnable.as_secs_f64(),
     })
 }
 
@@ -94,7 +100,7 @@ fn push_csv(text: &mut String, worker: WorkerId, row: &Iteration) {
         .waited_for
         .map_or(String::new(), |other| other.0.to_string());
     text.push_str(&format!(
-        "{},{},{},{},{},{waited_for},{},{},{},{},{},{},{},{}\r\n",
+        "{},{},{},{},{},{waited_for},{},{},{},{},{},{},{},{},{},{},{},{},{}\r\n",
         row.began.as_secs_f64(),
         worker.0,
         row.clock,
@@ -108,5 +114,10 @@ fn push_csv(text: &mut String, worker: WorkerId, row: &Iteration) {
         row.received_bytes,
         row.staleness,
         row.dropped,
+        row.serialising.as_secs_f64(),
+        row.on_wire.as_secs_f64(),
+        row.queued.as_secs_f64(),
+        row.on_cpu.as_secs_f64(),
+        row.runnable.as_secs_f64(),
     ));
 }

@@ -10,9 +10,11 @@ use crate::records::{find, open};
 use anyhow::anyhow;
 use clap::ValueEnum;
 use iterations::Rows;
-use paceline_diagnose::{Diagnosis, Node, diagnose};
+use paceline_answers::report::courses;
+use paceline_diagnose::{Diagnosis, Node, diagnose, find_straggler};
 use paceline_model::{Event, NodeName, Sample};
 use paceline_records::{Run, event_log_dir};
+use paceline_report::diagnose::{straggler_json, straggler_line};
 use paceline_report::members::{self, members};
 use paceline_report::nodes;
 use paceline_report::notices::{self, notices};
@@ -84,6 +86,7 @@ pub(crate) fn render(run: &Run, format: Format, page: &Page) -> Result<String, F
     let nodes = diagnoses(run, &samples, &events);
     let cluster = run.manifest().start.cluster.clone();
     let (crew, processes) = (workers(&events), members(&samples));
+    let straggler = find_straggler(&courses(run).map_err(Failure::record)?);
     let told = notices(&events);
     let applications = applications(run);
     let applications: Vec<Told<'_>> = applications
@@ -114,6 +117,10 @@ pub(crate) fn render(run: &Run, format: Format, page: &Page) -> Result<String, F
                     text.push_str(&more);
                 }
             }
+            if crew.len() > 1 {
+                let line = straggler_line(straggler.as_ref(), crew.len());
+                text.push_str(&format!("straggler: {line}\n"));
+            }
             for told in &applications {
                 text.push('\n');
                 text.push_str(&spark::text(told, page.width, page.style));
@@ -136,6 +143,9 @@ pub(crate) fn render(run: &Run, format: Format, page: &Page) -> Result<String, F
                         applications.iter().map(spark::json).collect(),
                     ),
                 ];
+                if crew.len() > 1 {
+                    keys.insert("straggler".to_owned(), straggler_json(straggler.as_ref()));
+                }
                 for (key, is_empty, value) in parts {
                     if !is_empty {
                         keys.insert(key.to_owned(), value);
@@ -164,7 +174,8 @@ fn applications(run: &Run) -> Vec<(Application, Option<Held>)> {
         .collect()
 }
 
-fn diagnoses(
+/// What held each node of a run back.
+pub(super) fn diagnoses(
     run: &Run,
     samples: &[(NodeName, Vec<Sample>)],
     events: &[Event],

@@ -79,6 +79,7 @@ pub(in crate::cluster) struct Taken {
     /// Who was waited for.
     last: Option<WorkerId>,
     sending: Duration,
+    on_wire: Duration,
 }
 
 impl Taken {
@@ -92,6 +93,7 @@ impl Taken {
             waited_for: self.last,
             computing: self.computing,
             sending: self.sending,
+            on_wire: self.on_wire,
             rows: self.own.rows,
             ..Iteration::default()
         }
@@ -156,7 +158,8 @@ impl<'a> Replica<'a> {
         };
         let computed = self.compute(early, status);
         collective.sum(&mut self.sums)?;
-        Ok(self.take(computed))
+        let is_wired = !matches!(collective, Collective::Threads(_));
+        Ok(self.take(computed, is_wired))
     }
 
     /// Computes this worker's part of a step and lays it down to be summed; what is
@@ -210,8 +213,9 @@ impl<'a> Replica<'a> {
         self.sums.values()
     }
 
-    /// Takes the step, once everybody's parts are summed.
-    pub(in crate::cluster) fn take(&mut self, computed: Computed) -> StepResult {
+    /// Takes the step, once everybody's parts are summed, between processes if
+    /// `is_wired`.
+    pub(in crate::cluster) fn take(&mut self, computed: Computed, is_wired: bool) -> StepResult {
         let Computed {
             began,
             ended,
@@ -230,6 +234,7 @@ impl<'a> Replica<'a> {
         let per_epoch = self.milestones.per_epoch;
         let rates = Rates::at(self.step, &self.session.settings, per_epoch);
         self.store.apply(&[self.sums.gradient()], rates);
+        let applying = summed.elapsed();
         if self.due().is_any() {
             self.since = Tally::default();
         }
@@ -238,6 +243,11 @@ impl<'a> Replica<'a> {
         // All left the last sum at once: who was busy for longer was waited
         // for by that much.
         let waited = found.longest.saturating_sub(busy).min(summed - ended);
+        let exchange = (summed - ended).saturating_sub(waited);
+        let (sending, on_wire) = match is_wired {
+            true => (Duration::ZERO, exchange),
+            false => (exchange, Duration::ZERO),
+        };
         let last = u32::try_from(found.last)
             .ok()
             .filter(|_| found.last != self.worker);
@@ -248,10 +258,12 @@ impl<'a> Replica<'a> {
             own,
             all: found.tally,
             votes: found.votes,
-            computing: ended - began,
+            // Everybody takes the step that a server would.
+            computing: ended - began + applying,
             waiting: waited,
             last: last.map(WorkerId),
-            sending: ended.elapsed().saturating_sub(waited),
+            sending,
+            on_wire,
         })
     }
 

@@ -1,5 +1,7 @@
 //! What a server says to a worker.
 
+use std::time::Duration;
+
 use paceline_wire::{Frame, Header, Kind, Payload};
 
 use super::{Parts, ProtocolError, flag, header, maybe, payload_of};
@@ -40,6 +42,10 @@ pub(crate) struct Grant {
     pub(crate) waited_for: Option<u32>,
     /// The receiver's last update came too late to count.
     pub(crate) is_late: bool,
+    /// How long what the receiver sent was there before what it waited for came.
+    pub(crate) waited: Duration,
+    /// How long either was in the server's queue, or being applied.
+    pub(crate) queued: Duration,
 }
 
 const WELCOME: u16 = 0x0201;
@@ -66,18 +72,64 @@ impl Grant {
     }
 
     fn take(parts: &mut Parts<'_>) -> Result<Self, ProtocolError> {
+        let (clock, version) = (parts.count(0)?, parts.count(1)?);
         Ok(Self {
-            clock: parts.count(0)?,
-            version: parts.count(1)?,
-            waited_for: parts.maybe_word(2)?,
+            clock,
+            version,
             is_late: parts.flag(LATE),
+            ..Self::unpack(parts)?
         })
     }
 
     fn header(&self) -> Header {
-        let fields = [self.clock, self.version, maybe(self.waited_for)];
+        let fields = [self.clock, self.version, self.packed()];
         header(PARAMETERS, fields).with_flags(flag(self.is_late, LATE))
     }
+}
+
+/// The worker in a grant's third field takes the low bits, each time as many above.
+const WORKER_BITS: u32 = 24;
+const TIME_BITS: u32 = 20;
+/// Of a time's bits, so many are its highest ones; the rest count how many were cut off.
+const EXACT_BITS: u32 = 14;
+
+impl Grant {
+    /// Whom the receiver waited for, and its times, in one number.
+    fn packed(&self) -> u64 {
+        let worker = maybe(self.waited_for).min((1 << WORKER_BITS) - 1);
+        worker | short(self.waited) << WORKER_BITS | short(self.queued) << (WORKER_BITS + TIME_BITS)
+    }
+
+    /// A grant of which only [`Grant::packed`] is known.
+    fn unpack(parts: &mut Parts<'_>) -> Result<Self, ProtocolError> {
+        let packed = parts.long(2);
+        let long = |place: u32| {
+            let bits = (packed >> place) & ((1 << TIME_BITS) - 1);
+            long(bits).ok_or_else(|| parts.malformed("a time is too long"))
+        };
+        let worker = packed & ((1 << WORKER_BITS) - 1);
+        Ok(Self {
+            clock: 0,
+            version: 0,
+            waited_for: u32::try_from(worker).ok().and_then(|w| w.checked_sub(1)),
+            is_late: false,
+            waited: long(WORKER_BITS)?,
+            queued: long(WORKER_BITS + TIME_BITS)?,
+        })
+    }
+}
+
+/// A time in few bits: exact up to 16 microseconds, to 1 in 8,192 above.
+fn short(time: Duration) -> u64 {
+    let nanos = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+    let cut = (u64::BITS - nanos.leading_zeros()).saturating_sub(EXACT_BITS);
+    u64::from(cut) << EXACT_BITS | nanos >> cut
+}
+
+fn long(bits: u64) -> Option<Duration> {
+    let (cut, high) = (bits >> EXACT_BITS, bits & ((1 << EXACT_BITS) - 1));
+    let most = u64::from(u64::BITS - EXACT_BITS);
+    (cut <= most).then(|| Duration::from_nanos(high << cut))
 }
 
 impl<'a> FromServer<'a> {
@@ -148,5 +200,20 @@ impl<'a> FromServer<'a> {
                 direction: "to a worker",
             }),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_short_time_is_exact_and_a_long_one_nearly() {
+        for nanos in [0, 1, 16_383, 16_384, 999_999, 71_000_000_000, u64::MAX] {
+            let back = long(short(Duration::from_nanos(nanos))).unwrap().as_nanos() as f64;
+            assert!(nanos as f64 - back <= nanos as f64 / 8_192.0, "{nanos}");
+            assert!(back <= nanos as f64 && short(Duration::from_nanos(nanos)) < 1 << TIME_BITS);
+        }
+        assert_eq!(long((1 << TIME_BITS) - 1), None);
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use paceline_nets::Tally;
 use paceline_wire::{Header, Kind, Payload};
-use proptest::array::{uniform2, uniform3, uniform11};
+use proptest::array::{uniform2, uniform3, uniform14};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::strategy::Union;
@@ -90,7 +90,7 @@ fn tally() -> impl Strategy<Value = Tally> {
 }
 
 fn totals() -> impl Strategy<Value = WorkerTotals> {
-    (uniform11(count()), any::<u32>(), vec(any::<u64>(), 0..5)).prop_map(
+    (uniform14(count()), any::<u32>(), vec(any::<u64>(), 0..5)).prop_map(
         |(numbers, restarts, waited_for)| {
             let time = |place: usize| Duration::from_nanos(numbers[place]);
             WorkerTotals {
@@ -100,6 +100,9 @@ fn totals() -> impl Strategy<Value = WorkerTotals> {
                 waiting: time(3),
                 sending: time(4),
                 receiving: time(5),
+                serialising: time(11),
+                on_wire: time(12),
+                queued: time(13),
                 bytes_sent: numbers[6],
                 bytes_received: numbers[7],
                 staleness_sum: numbers[8],
@@ -258,8 +261,11 @@ impl Material {
         let grant = Grant {
             clock: self.long[0],
             version: self.long[1],
-            waited_for: self.flag[0].then_some(self.word[0]),
+            waited_for: self.flag[0].then_some(self.word[0] & 0x00FF_FFFE),
             is_late: self.flag[1],
+            // Shorter than what is rounded.
+            waited: Duration::from_nanos(u64::from(self.word[0] % 16_384)),
+            queued: Duration::from_nanos(u64::from(self.word[0] % 1_000)),
         };
         vec![
             FromServer::Welcome {

@@ -44,6 +44,20 @@ const SHARDS_DIFFER: u16 = 0x0106;
 const LAST: u8 = 1;
 const THEN_READ: u8 = 2;
 
+impl ToServer<'_> {
+    /// Whether the worker awaits an answer to it.
+    pub(crate) fn is_question(&self) -> bool {
+        matches!(
+            self,
+            Self::Read { .. }
+                | Self::Push {
+                    then_read: true,
+                    ..
+                }
+        )
+    }
+}
+
 impl<'a> ToServer<'a> {
     /// The message as a frame; `room` is for what has to be laid out.
     pub(crate) fn encode<'b>(&'b self, room: &'b mut Vec<u8>) -> (Header, Payload<'b>) {

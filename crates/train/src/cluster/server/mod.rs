@@ -4,6 +4,7 @@
 //! listens, reads and writes.
 
 mod opening;
+mod queue;
 mod received;
 mod reporting;
 mod sockets;
@@ -448,6 +449,9 @@ impl<'a> Server<'a> {
                     version: version.0,
                     waited_for,
                     is_late,
+                    // Who has the clock says it.
+                    waited: Duration::ZERO,
+                    queued: Duration::ZERO,
                 };
                 self.send_parameters(to, grant, out);
             }

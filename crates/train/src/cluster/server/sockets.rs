@@ -9,6 +9,7 @@ use paceline_wire::{
     Role, WriteHalf, wait_any,
 };
 
+use super::queue::ServerQueue;
 use super::{
     Beginning, Dismissal, HeldPush, Opening, OpeningError, Outbox, Server, notify, sender,
 };
@@ -129,6 +130,7 @@ fn begin<'a>(
         let mut links = Links {
             writers: vec![writer],
             room: Vec::new(),
+            queue: ServerQueue::default(),
         };
         let mut opening = Opening::new(session, rank);
         match take_beginning(&mut reader, &mut opening) {
@@ -194,11 +196,19 @@ struct Links {
     writers: Vec<WriteHalf>,
     /// Where messages are laid out.
     room: Vec<u8>,
+    queue: ServerQueue,
 }
 
 impl Outbox for Links {
     fn to_worker(&mut self, to: Sender, message: &FromServer<'_>) {
-        let (header, payload) = message.encode();
+        let timed = match *message {
+            FromServer::Parameters { grant, values } => Some(FromServer::Parameters {
+                grant: self.queue.timed(to.worker.0, grant, now()),
+                values,
+            }),
+            _ => None,
+        };
+        let (header, payload) = timed.as_ref().unwrap_or(message).encode();
         for writer in &mut self.writers {
             let peer = writer.peer();
             if peer.role == Role::Worker && sender(peer) == to {
@@ -278,6 +288,7 @@ impl Serving<'_> {
                 let readers: Vec<&ReadHalf> = self.readers.iter().collect();
                 let writers: Vec<&WriteHalf> = self.links.writers.iter().collect();
                 wait_any(&readers, &writers, Deadline::after(POLL_EVERY))?;
+                self.links.queue.woken(now());
             }
             self.listen();
             if self.server.on_tick(now(), &mut self.links) {
@@ -378,15 +389,21 @@ fn take(server: &mut Server<'_>, reader: &mut ReadHalf, links: &mut Links) -> Ta
         Ok(None) => return Taken::Nothing,
         Err(_) => return Taken::Closed,
     };
+    links.queue.took(now());
     let taken = match peer.role {
         Role::Worker => match ToServer::decode(&frame) {
-            Ok(message) => match HeldPush::of(&message) {
-                Some(push) => {
-                    drop(message);
-                    take_push(server, peer, push, reader, links)
+            Ok(message) => {
+                if message.is_question() {
+                    links.queue.asked(peer.rank);
                 }
-                None => server.on_worker(peer, message, now(), links),
-            },
+                match HeldPush::of(&message) {
+                    Some(push) => {
+                        drop(message);
+                        take_push(server, peer, push, reader, links)
+                    }
+                    None => server.on_worker(peer, message, now(), links),
+                }
+            }
             Err(error) => Err(error.into()),
         },
         Role::Controller => FromController::decode(&frame)

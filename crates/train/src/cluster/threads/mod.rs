@@ -10,6 +10,7 @@ mod state;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{SyncSender, sync_channel};
+use std::time::Duration;
 
 use paceline_kernels::AlignedBuffer;
 use paceline_model::{Iteration, WorkerId};
@@ -139,18 +140,19 @@ impl SharedState<'_> {
                 tally,
                 then_read: true,
             };
-            let (receipt, snapshot) = if consistency.gathers() || !tally.loss.is_finite() {
+            let (receipt, snapshot, queued) = if consistency.gathers() || !tally.loss.is_finite() {
                 self.gather(arrival, &mut update)
             } else {
                 self.apply(me, arrival, &update, &mut own)
             };
+            let sent = now();
             if let Some(snapshot) = snapshot
                 && snapshots.send(snapshot).is_err()
             {
                 // Nobody looks any more.
                 self.close();
             }
-            let sent = now();
+            // What it takes to hand over a snapshot, it is idle.
             let iterations = consistency.iterations_per_update();
             let row = Iteration {
                 clock: told.clock.0,
@@ -160,12 +162,14 @@ impl SharedState<'_> {
                 waited_for: told.waited_for.map(WorkerId),
                 receiving: received - started,
                 computing: computed - received,
-                sending: sent - computed,
+                sending: (sent - computed).saturating_sub(queued),
+                queued,
                 rows: tally.rows,
                 sent_bytes: 0,
                 received_bytes: 0,
                 staleness: told.clock.lead(told.version) * iterations,
                 dropped: u64::from(receipt == Receipt::Late),
+                ..Iteration::default()
             };
             {
                 let mut report = self.reports.of(me);
@@ -173,7 +177,7 @@ impl SharedState<'_> {
                 report.totals.enter(&row);
             }
             log.enter(&row);
-            began = sent;
+            began = now();
         }
     }
 
@@ -208,11 +212,17 @@ impl SharedState<'_> {
     }
 
     /// Hands over an update that counts when its iteration closes.
-    fn gather(&self, arrival: Arrival, update: &mut Update) -> (Receipt, Option<Snapshot>) {
+    fn gather(
+        &self,
+        arrival: Arrival,
+        update: &mut Update,
+    ) -> (Receipt, Option<Snapshot>, Duration) {
+        let asked = now();
         let mut state = self.state.lock();
+        let queued = asked.elapsed();
         let receipt = state.gather(arrival, update, self.tick());
         let snapshot = self.carry_out(&mut state);
-        (receipt, snapshot)
+        (receipt, snapshot, queued)
     }
 
     /// Applies an update at once, and under `async` takes the parameters along.
@@ -222,7 +232,7 @@ impl SharedState<'_> {
         arrival: Arrival,
         update: &Update,
         own: &mut [f32],
-    ) -> (Receipt, Option<Snapshot>) {
+    ) -> (Receipt, Option<Snapshot>, Duration) {
         // Before the rules hear of it: whoever they let go on reads it.
         let before = self.counted.fetch_add(1, Ordering::Relaxed);
         let rates = self.plan.rates(self.plan.steps(before));
@@ -234,10 +244,12 @@ impl SharedState<'_> {
                 own[store.span().flat()].copy_from_slice(store.parameters());
             }
         });
+        let asked = now();
         let mut state = self.state.lock();
+        let queued = asked.elapsed();
         let receipt = state.applied(arrival, self.tick());
         let snapshot = self.carry_out(&mut state);
-        (receipt, snapshot)
+        (receipt, snapshot, queued)
     }
 
     /// The snapshot that was handed over has been looked at; gives the next if

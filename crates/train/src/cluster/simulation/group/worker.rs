@@ -402,7 +402,7 @@ impl<'a> GroupProcess<'a> {
             }
             Phase::Summing(computed, ring) => {
                 self.replica.sums().copy_from_slice(&ring.into_values());
-                match self.replica.take(computed) {
+                match self.replica.take(computed, true) {
                     StepResult::Taken(step) if step.due.is_any() => {
                         let snapshot = self.replica.snapshot(step.due);
                         self.show(snapshot, step.due.end, wishes);

@@ -10,6 +10,7 @@
 //! | is their spread the same everywhere? | [`bartlett`], [`levene`], [`brown_forsythe`], [`breusch_pagan`] |
 //! | are they independent in run order? | [`durbin_watson`] |
 //! | do groups differ? | [`one_way_anova`], [`welch_anova`], [`kruskal_wallis`] |
+//! | is one of two samples larger, and by how much? | [`welch`], [`rank_sum`] |
 //! | does a model need these terms, without normality? | [`freedman_lane`] |
 //! | which groups differ? | [`tukey_hsd`], [`games_howell`] |
 //! | which of many p-values count? | [`holm`] |
@@ -27,6 +28,7 @@ mod permutation;
 mod ranks;
 mod sample;
 mod spread;
+mod two_samples;
 
 pub use autocorrelation::{DurbinWatson, DurbinWatsonMethod, durbin_watson};
 pub use lenth::{Lenth, LenthEffect, half_normal_quantiles, lenth};
@@ -41,3 +43,4 @@ pub use permutation::{PermutationTest, freedman_lane};
 pub use ranks::kruskal_wallis;
 pub use sample::{Groups, SampleError};
 pub use spread::{BreuschPagan, bartlett, breusch_pagan, brown_forsythe, levene};
+pub use two_samples::{RankSumTest, Ratio, WelchTest, least_rank_sum_p, rank_sum, welch};

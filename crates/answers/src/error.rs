@@ -60,6 +60,12 @@ impl Explained for paceline_records::ReadTableError {
     }
 }
 
+impl Explained for paceline_records::series::ReadSeriesError {
+    fn fault(&self) -> Fault {
+        Fault::Record
+    }
+}
+
 impl Explained for paceline_records::study::ReadPlanError {
     fn fault(&self) -> Fault {
         Fault::Record

@@ -22,6 +22,7 @@
 //!   be, what to run and with how many machines. [`Results::ask`] takes any of
 //!   their questions.
 //! - [`promises`] holds what was promised of runs against what came.
+//! - [`compare`] says whether runs differ, and in what.
 //! - [`tune`] says what a search runs next, from the runs that have ended.
 //! - [`design`] says what a planned study will be able to tell.
 //! - [`report`] gathers all of it for a page: it asks the same questions.
@@ -36,6 +37,7 @@
 //! [`Results::ask`]: results::Results::ask
 
 pub mod analyze;
+pub mod compare;
 pub mod design;
 pub mod disturbed;
 mod error;

@@ -1,9 +1,9 @@
 //! What the user typed.
 
 use crate::commands::{
-    agent, analyze, completions, design, diagnose, doctor, evaluate, export, ls, man, pick,
-    predict, predict_batch, promises, queue, quickstart, report, run, show, size, study, train,
-    tune, version,
+    agent, analyze, compare, completions, design, diagnose, doctor, evaluate, export, ls, man,
+    pick, predict, predict_batch, promises, queue, quickstart, report, run, show, size, study,
+    train, tune, version,
 };
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -31,6 +31,8 @@ enum Command {
     Diagnose(diagnose::Args),
     /// List runs.
     Ls(ls::Args),
+    /// Say whether runs differ and in what: records, or commands that are run in turn.
+    Compare(compare::Args),
     /// Write a run's samples and events for other tools.
     Export(export::Args),
     /// Train a model: the built-in trainer, profiled like any command.
@@ -103,6 +105,7 @@ impl Args {
             Command::Show(args) => show::show(&args),
             Command::Diagnose(args) => diagnose::diagnose(&args),
             Command::Ls(args) => ls::ls(&args),
+            Command::Compare(args) => compare::compare(args),
             Command::Export(args) => export::export(&args),
             Command::Train(args) => train::train(&args, &words[1..]),
             Command::Trainer(args) => train::trainer(&args),

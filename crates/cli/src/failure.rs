@@ -47,6 +47,15 @@ impl Failure {
         }
     }
 
+    /// It was done, and did not come to what it should.
+    pub(crate) fn unmet(error: impl Into<anyhow::Error>) -> Self {
+        Self {
+            exit: Exit::Unmet,
+            error: error.into(),
+            hint: None,
+        }
+    }
+
     /// A record is unreadable or from a newer version.
     pub(crate) fn record(error: impl Into<anyhow::Error>) -> Self {
         Self {

@@ -3,7 +3,7 @@
 use crate::Amount;
 use crate::bottleneck::{Class, Holder, Limits};
 use crate::tally::Level;
-use paceline_model::{Measure, PartKind, PartMeasure, Sample};
+use paceline_model::{Measure, PartKind, PartMeasure, ProcessName, Sample};
 
 /// Joules of a run, by who used them. What never told is absent.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -154,9 +154,6 @@ const HARDLY_WAITS: f64 = 0.85;
 const EXPLAINS: f64 = 0.6;
 /// A process below this share of a CPU waits itself.
 const WAITS_ITSELF: f64 = 0.5;
-/// What PyTorch calls the processes that load data.
-const LOADER: &str = "pt_data_worker";
-
 impl Gpus {
     pub(crate) fn of(
         tally: &GpuTally,
@@ -271,8 +268,8 @@ impl Work {
                 work.others = work.others.max(cpus);
                 if cpus >= limits.cpu_of_one {
                     work.others_cpus += cpus;
-                    let command = part.name.split_once(' ').map_or("", |(_, command)| command);
-                    work.are_loaders &= command == LOADER;
+                    let name = ProcessName::parse(&part.name);
+                    work.are_loaders &= name.is_some_and(|name| name.is_data_loader());
                 }
             }
         }

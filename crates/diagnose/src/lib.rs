@@ -12,6 +12,7 @@
 mod bottleneck;
 mod gpu;
 mod phases;
+mod processes;
 mod summary;
 mod tally;
 mod unusual;
@@ -20,6 +21,7 @@ mod workers;
 pub use bottleneck::{Cause, Holder, Limits, Resource};
 pub use gpu::{Awaited, Energy, Gpus, WaitedFor};
 pub use phases::Phase;
+pub use processes::{LoaderState, Loaders, Process, loaders, processes};
 pub use summary::{Amount, Usage};
 pub use tally::Tally;
 pub use unusual::{Unusual, unusual};

@@ -19,7 +19,7 @@
 //!
 //! [`RunWriter`] writes a record, but for the iterations of a training, which each
 //! worker writes in a process of its own ([`IterationLog`]). [`Run`] reads one in any state, [`list`] looks
-//! at many, [`export_csv`] makes files for other tools. [`journal`] is the study's
+//! at many, [`series`] keeps commands that are run several times, [`export_csv`] makes files for other tools. [`journal`] is the study's
 //! own append-only log.
 //!
 //! Every file is verified when it is read: JSON carries its own checksum
@@ -52,6 +52,7 @@ mod manifest;
 pub mod redact;
 mod run;
 mod sample_bytes;
+pub mod series;
 pub mod study;
 mod sums;
 mod sync;

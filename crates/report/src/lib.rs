@@ -6,13 +6,14 @@
 //! - [`chart`] draws charts that are legible without colour and carry their
 //!   description for those who cannot see them.
 //! - [`verdict`] sums up one run; [`workers`], [`members`], [`iterations`] and
-//!   [`notices`] say more of a training by several workers, [`nodes`] of a run on
-//!   several nodes.
+//!   [`notices`] say more of a training by several workers, [`processes`] of a run of
+//!   several processes, [`nodes`] of one on several nodes.
 //! - [`page`] builds a self-contained document that never touches the network.
 //! - [`analyze`] shows an analysis of variance in all three ways.
 //! - [`trace`] makes a run's samples and events small enough for a page.
 //! - [`design`], [`predict`], [`pick`], [`promises`], [`size`] and [`tune`] show the answers of
 //!   those names as text.
+//! - [`compare`] shows whether runs differ, as text and page.
 //! - [`dossier`] is the whole report on a study or a run.
 //!
 //! This crate deliberately decides nothing: findings, thresholds and sentences
@@ -22,6 +23,7 @@
 pub mod analyze;
 mod base64;
 pub mod chart;
+pub mod compare;
 pub mod design;
 pub mod diagnose;
 pub mod dossier;
@@ -35,6 +37,7 @@ pub mod number;
 pub mod page;
 pub mod pick;
 pub mod predict;
+pub mod processes;
 pub mod promises;
 pub mod size;
 pub mod spark;

@@ -2,7 +2,7 @@
 
 use crate::number::{bytes, duration, significant};
 use crate::text::{Column, Style, Table};
-use paceline_model::{NodeName, PartKind, PartMeasure, Sample};
+use paceline_model::{NodeName, PartKind, PartMeasure, ProcessName, Sample};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What the processes of one name used. One that was started anew is another
@@ -36,12 +36,13 @@ pub fn members(samples: &[(NodeName, Vec<Sample>)]) -> Vec<Member> {
                 .filter(|part| part.kind == PartKind::Process);
             let mut seen = BTreeSet::new();
             for part in processes {
-                let Some((pid, name)) = part.name.split_once(' ') else {
+                let Some(process) = ProcessName::parse(&part.name) else {
                     continue;
                 };
-                let (Ok(pid), true) = (pid.parse(), is_member(name)) else {
+                let (pid, name) = (process.pid, process.command);
+                if !is_member(name) {
                     continue;
-                };
+                }
                 let place = (name.to_owned(), node.clone());
                 let member = found.entry(place).or_insert_with(|| Member {
                     name: name.to_owned(),

@@ -52,6 +52,7 @@ fn page(name: &str, count: u64) -> String {
     };
     let found = diagnose(&samples, &events, cpus);
     let record = RecordPart {
+        processes: paceline_report::processes::of(&[], |_| None),
         nodes: vec![(node, found)],
         traces: vec![NodeTrace::of(name, 2, &samples, 1_000)],
         curves: curves(&events, 100),

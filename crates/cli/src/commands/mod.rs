@@ -2,6 +2,7 @@
 
 pub(crate) mod agent;
 pub(crate) mod analyze;
+pub(crate) mod compare;
 pub(crate) mod completions;
 pub(crate) mod design;
 pub(crate) mod diagnose;

@@ -5,7 +5,7 @@ use super::members::Newcomer;
 use super::stat::{Files, Stat, Usage};
 use crate::parts::Parts;
 use crate::source::Buffer;
-use paceline_model::{PartKind, PartMeasure, PartReadings};
+use paceline_model::{PartKind, PartMeasure, PartReadings, ProcessName};
 
 #[derive(Debug)]
 pub(crate) struct Member {
@@ -17,6 +17,8 @@ pub(crate) struct Member {
     /// `<pid> <command>`, and the command as the kernel spells it.
     name: String,
     command: Vec<u8>,
+    /// How often it was read.
+    readings: u32,
     /// True if the process was there before the run is counted, so that its
     /// first reading only sets the beginning.
     is_old: bool,
@@ -60,6 +62,7 @@ impl Member {
             account: Account::default(),
             name: String::new(),
             command: Vec::new(),
+            readings: 0,
             is_old,
             before: None,
             now: None,
@@ -77,10 +80,10 @@ impl Member {
             return;
         };
         self.parent = stat.parent;
-        if self.command != stat.command {
+        let is_renamed = self.command != stat.command;
+        if is_renamed {
             self.command.clear();
             self.command.extend_from_slice(stat.command);
-            self.name = format!("{} {}", self.pid, String::from_utf8_lossy(stat.command));
         }
         let mut reading = Reading {
             ended: stat.has_ended(),
@@ -99,6 +102,24 @@ impl Member {
         }
         reading.io = self.files.io(buffer);
         self.now = Some(reading);
+        // A process that had been forked and not yet become another program at its
+        // first reading has had its own environment since.
+        if is_renamed || (self.readings == 1 && !reading.ended) {
+            self.rename(buffer);
+        }
+        self.readings = self.readings.saturating_add(1);
+    }
+
+    /// Names it, with what it is of a distributed program.
+    fn rename(&mut self, buffer: &mut Buffer) {
+        let mut name = ProcessName {
+            pid: self.pid.unsigned_abs(),
+            command: &String::from_utf8_lossy(&self.command),
+            loads_for: None,
+            rank: self.files.rank(buffer),
+        };
+        name.loads_for = name.is_data_loader().then_some(self.parent.unsigned_abs());
+        self.name = name.to_string();
     }
 
     /// Enters the reading into the account and returns what is new: of the

@@ -102,6 +102,23 @@ pub(crate) fn parse_io(text: &[u8]) -> Option<[u64; 4]> {
     ])
 }
 
+/// The variables that name a rank, the most telling first: that of torchrun and
+/// of Paceline, that of Slurm, and the rank on the node alone.
+const RANKS: [&[u8]; 3] = [b"RANK", b"SLURM_PROCID", b"LOCAL_RANK"];
+
+/// The rank that an environment names: `NAME=VALUE`, each with a zero behind it.
+pub(crate) fn parse_rank(environment: &[u8]) -> Option<u32> {
+    RANKS.iter().find_map(|name| {
+        let mut variables = environment.split(|&byte| byte == 0);
+        let value = variables.find_map(|variable| {
+            variable
+                .strip_prefix(*name)
+                .and_then(|rest| rest.strip_prefix(b"="))
+        })?;
+        std::str::from_utf8(value).ok()?.parse().ok()
+    })
+}
+
 /// The open files of one process. An open file belongs to the process it was
 /// opened for even when the number is used again: it then reads as gone.
 #[derive(Debug)]
@@ -163,6 +180,13 @@ impl Files {
         parse_io(text.ok()?)
     }
 
+    /// Which rank of a distributed program the process is, as the environment that
+    /// it was started with says.
+    pub(crate) fn rank(&self, buffer: &mut Buffer) -> Option<u32> {
+        let text = buffer.read_once(&self.directory.join("environ")).ok()?;
+        parse_rank(text)
+    }
+
     /// Proportional memory in bytes. The kernel walks all pages for it.
     pub(crate) fn proportional_bytes(&self, buffer: &mut Buffer) -> Option<u64> {
         let text = buffer
@@ -193,6 +217,18 @@ mod tests {
 
     const LINE: &[u8] = b"4711 (a) b (c)) S 12 4711 4711 0 -1 4194304 5 6 7 8 9 10 11 12 20 0 3 0 \
         99 1000 200 18446744073709551615\n";
+
+    #[test]
+    fn a_rank_is_the_one_that_the_environment_names() {
+        let check = |text: &[u8], expected| assert_eq!(parse_rank(text), expected);
+        check(b"PATH=/bin\0RANK=3\0LOCAL_RANK=1\0", Some(3));
+        check(b"LOCAL_RANK=1\0SLURM_PROCID=7\0", Some(7));
+        check(b"LOCAL_RANK=1", Some(1));
+        check(b"XRANK=3\0RANKS=2\0RANK_=4\0", None);
+        check(b"RANK=\0LOCAL_RANK=two\0RANK", None);
+        check(b"RANK=-1\0", None);
+        check(b"", None);
+    }
 
     #[test]
     fn a_command_with_parentheses_and_blanks_does_not_shift_the_fields() {

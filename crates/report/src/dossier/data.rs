@@ -77,12 +77,19 @@ fn one(dossier: &Dossier<'_>, run: &RunPart, metrics: &[String]) -> Value {
         value["q"] = json!(noise);
     }
     if let Some(record) = run.shown() {
-        shown(record, run, metrics, &mut value);
+        let alone = dossier.study.is_none();
+        shown(record, run, metrics, alone, &mut value);
     }
     value
 }
 
-fn shown(record: &RecordPart, run: &RunPart, metrics: &[String], value: &mut Value) {
+fn shown(
+    record: &RecordPart,
+    run: &RunPart,
+    metrics: &[String],
+    is_alone: bool,
+    value: &mut Value,
+) {
     value["t"] = record
         .traces
         .iter()
@@ -118,6 +125,10 @@ fn shown(record: &RecordPart, run: &RunPart, metrics: &[String], value: &mut Val
         Some(curve.data(metric))
     });
     value["c"] = curves.collect();
+    // A page about many runs would carry too many of them.
+    if is_alone && record.processes.all.len() > 1 {
+        value["x"] = record.processes.rows();
+    }
     if record.workers.len() > 1 {
         let workers = record.workers.iter();
         value["w"] = workers
@@ -151,7 +162,7 @@ fn usage(usage: &Usage, gpus: Option<&Gpus>) -> Value {
 }
 
 /// A number in six digits: shorter, and more than the page shows.
-fn short(value: f64) -> Value {
+pub(crate) fn short(value: f64) -> Value {
     let text = format!("{value:.5e}");
     match text.parse::<f64>() {
         // Whole numbers are written without a fraction.

@@ -2,7 +2,7 @@
 //! known, the plain words first.
 
 mod advice;
-mod data;
+pub(crate) mod data;
 mod design;
 mod findings;
 mod forecast;
@@ -25,6 +25,7 @@ pub use run::standing;
 use crate::analyze::AnalysisReport;
 use crate::iterations::Course;
 use crate::page::{Page, Script};
+use crate::processes::Processes;
 use crate::trace::{Curve, NodeTrace};
 use crate::workers::Worker;
 use paceline_answers::promises::PromisesAnswer;
@@ -32,12 +33,14 @@ use paceline_answers::report::Forecast;
 use paceline_diagnose::{Diagnosis, Straggler};
 use paceline_model::NodeName;
 
-const CSS: &str = include_str!("dossier.css");
-const CODE: &str = concat!(
+pub(crate) const CSS: &str = include_str!("dossier.css");
+/// The program of pages with time lines; `script/start.js` says what data it takes.
+pub(crate) const CODE: &str = concat!(
     "'use strict';(()=>{\n",
     include_str!("script/draw.js"),
     include_str!("script/timeline.js"),
     include_str!("script/curves.js"),
+    include_str!("script/overlay.js"),
     include_str!("script/runs.js"),
     include_str!("script/start.js"),
     "})();\n"
@@ -130,6 +133,8 @@ pub struct RecordPart {
     pub curves: Vec<Curve>,
     /// Who computed and who waited.
     pub workers: Vec<Worker>,
+    /// What each process used.
+    pub processes: Processes,
     /// How the workers' iterations went, where that is shown.
     pub course: Option<Course>,
     /// The straggler among its workers, if the test names one.
@@ -154,6 +159,9 @@ impl Dossier<'_> {
                 .section(forecast::section(study));
         }
         page = page.section(run_pages::section(self));
+        if run_pages::has_overlay(self) {
+            page = page.section(run_pages::overlay());
+        }
         if run_pages::has_curves(self) {
             page = page.section(run_pages::curves(self));
         }

@@ -2,6 +2,7 @@
 
 use super::{Origin, OwnCost, RecordPart};
 use crate::number::duration;
+use crate::processes;
 use crate::trace::{Detail, NodeTrace, curves};
 use crate::workers::workers;
 use paceline_answers::report::{Content, Recorded};
@@ -51,8 +52,14 @@ fn part(manifest: &Manifest, content: Content, detail: Option<Detail>) -> Record
         };
         (name.clone(), diagnose(samples, events, node))
     };
+    let nodes: Vec<(NodeName, Diagnosis)> = samples.iter().map(diagnosed).collect();
+    let each = processes::of(samples, |node| {
+        let (_, found) = nodes.iter().find(|(name, _)| name == node)?;
+        found.gpus.as_ref()?.busy.map(|busy| busy.mean)
+    });
     RecordPart {
-        nodes: samples.iter().map(diagnosed).collect(),
+        processes: each,
+        nodes,
         traces: detail.map_or_else(Vec::new, |detail| {
             let nodes = samples.iter();
             nodes

@@ -45,6 +45,22 @@ pub(super) fn section(dossier: &Dossier<'_>) -> Section {
     section.push(Element::new("div").attribute("id", "timeline"))
 }
 
+/// Whether there are runs whose resources can be laid over each other.
+pub(super) fn has_overlay(dossier: &Dossier<'_>) -> bool {
+    let records = dossier.runs.iter().filter_map(|run| run.shown());
+    let traced = records.filter(|record| !record.traces.is_empty());
+    dossier.study.is_some() && traced.count() > 1
+}
+
+pub(super) fn overlay() -> Section {
+    Section::new("together", "All runs together")
+        .paragraph(
+            "CPU, memory, disk and network of every run over each other, each level of a factor \
+             in a colour and dash of its own. A run on several nodes is shown by its first.",
+        )
+        .push(Element::new("div").attribute("id", "overlay"))
+}
+
 pub(super) fn has_curves(dossier: &Dossier<'_>) -> bool {
     let records = dossier.runs.iter().filter_map(|run| run.shown());
     records.into_iter().any(|record| !record.curves.is_empty())

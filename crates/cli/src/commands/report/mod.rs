@@ -192,7 +192,7 @@ impl Written {
     clippy::disallowed_methods,
     reason = "a page says when it was made, and the cli owns the clock"
 )]
-fn origin(source: &Path) -> Origin {
+pub(crate) fn origin(source: &Path) -> Origin {
     let now = WallTime::from(SystemTime::now()).to_string();
     Origin {
         source: source.display().to_string(),

@@ -1,6 +1,7 @@
 //! `paceline run`: profiles one command.
 
 mod front;
+pub(crate) mod series;
 mod spark;
 mod status;
 
@@ -16,17 +17,19 @@ use crate::records::RUNS;
 use crate::screen::Screen;
 use crate::{signals, warden};
 use front::{Front, Title};
-use paceline_engine::{Command, Launch, Leftovers, RunClock, StartError};
+use paceline_engine::{Command, Launch, Leftovers, RunClock, StartError, Stdin};
 use paceline_model::{Outcome, RunId, WorkerId};
 use paceline_probe::{Interval, Roots};
 use paceline_records::{CreateRunError, Run, RunWriter, WallTime, reports_file};
 use paceline_runner::reports::MetricPattern;
 use paceline_runner::{ExecuteError, Execution, Interrupt, Observer, Opening, execute, placement};
 use paceline_study::{EngineKind, EngineSettings};
+use sha2::{Digest, Sha256};
 use spark::EventLog;
 use status::Status;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 #[derive(Debug, clap::Args)]
@@ -38,6 +41,13 @@ pub(crate) struct Args {
     metric: Vec<MetricPattern>,
     #[command(flatten)]
     engine: EngineArgs,
+    /// Run the command so often, each time with a record of its own, and sum them up; what was
+    /// killed goes on with the same command
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    repeat: Option<u32>,
+    /// Before that, run it so often without counting it
+    #[arg(long, value_name = "N", default_value_t = 0, requires = "repeat", value_parser = clap::value_parser!(u32).range(0..=1000))]
+    warmup: u32,
     /// The command and its arguments; `--` before it is needed only if it begins with a dash
     #[arg(trailing_var_arg = true, required = true, value_name = "CMD")]
     command: Vec<OsString>,
@@ -52,6 +62,23 @@ pub(crate) struct RecordArgs {
     /// Where the record goes, a directory that is not there yet [default: runs/TIME-NAME]
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) measure: MeasureArgs,
+    /// Show no live status and no verdict
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+    /// Show resources, processes, metrics and output on the whole screen; the command reads nothing
+    #[arg(long, conflicts_with = "quiet")]
+    tui: bool,
+    /// How to print the verdict: text on stderr, or JSON on stdout (the command's own output then
+    /// goes to stderr)
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: Format,
+}
+
+/// Under which conditions a command is measured.
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct MeasureArgs {
     /// The time between two samples, at least 100ms
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = quantity::duration)]
     interval: Duration,
@@ -69,16 +96,22 @@ pub(crate) struct RecordArgs {
     /// End the command after this time, such as 10m
     #[arg(long, value_name = "TIME", value_parser = quantity::positive_duration)]
     timeout: Option<Duration>,
-    /// Show no live status and no verdict
-    #[arg(long, short)]
-    pub(crate) quiet: bool,
-    /// Show resources, processes, metrics and output on the whole screen; the command reads nothing
-    #[arg(long, conflicts_with = "quiet")]
-    tui: bool,
-    /// How to print the verdict: text on stderr, or JSON on stdout (the command's own output then
-    /// goes to stderr)
-    #[arg(long, value_enum, default_value_t)]
-    pub(crate) format: Format,
+}
+
+impl MeasureArgs {
+    /// The conditions in words, so that runs under others are not taken for the same.
+    pub(crate) fn in_words(&self) -> Vec<String> {
+        let mut words = vec![format!("a sample every {:?}", self.interval)];
+        words.extend(self.cpus.as_ref().map(|cpus| format!("cpus {cpus:?}")));
+        words.extend(self.memory.map(|bytes| format!("memory {bytes}")));
+        words.extend(self.timeout.map(|time| format!("timeout {time:?}")));
+        // Values may be secrets; a checksum tells them apart.
+        words.extend(self.env.iter().map(|(name, value)| {
+            let sum = Sha256::digest(value.as_bytes());
+            format!("env {name} sha256 {sum:x}")
+        }));
+        words
+    }
 }
 
 /// A command to be profiled.
@@ -91,6 +124,21 @@ pub(crate) struct Profiled {
     pub(crate) metrics: Vec<MetricPattern>,
     /// Where it is run.
     pub(crate) engine: EngineSettings,
+    /// What of the terminal it gets.
+    pub(crate) terminal: Terminal,
+    /// Where signals go, if somebody listens to them already.
+    pub(crate) interrupt: Option<Arc<Interrupt>>,
+}
+
+/// What of the terminal a command gets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Terminal {
+    /// It reads and prints as without Paceline.
+    Whole,
+    /// It prints, and reads nothing: what it read would be missing the next time.
+    Output,
+    /// Neither; what it prints is in its record.
+    Nothing,
 }
 
 /// What a profiled command came to.
@@ -114,7 +162,12 @@ pub(crate) fn run(args: Args) -> Result<Exit, Failure> {
         title,
         metrics: args.metric,
         engine: args.engine.settings()?,
+        terminal: Terminal::Whole,
+        interrupt: None,
     };
+    if let Some(repeat) = args.repeat {
+        return series::repeated(&args.record, profiled, repeat, args.warmup);
+    }
     let finished = profile(&args.record, profiled, |screen, cpus| {
         Box::new(Status::new(screen, cpus))
     })?;
@@ -136,14 +189,14 @@ pub(crate) fn profile(
     mut profiled: Profiled,
     status: impl FnOnce(Screen, u32) -> Box<dyn Observer>,
 ) -> Result<Finished, Failure> {
-    let interval = Interval::new(args.interval).map_err(Failure::user)?;
+    let interval = Interval::new(args.measure.interval).map_err(Failure::user)?;
     let roots = Roots::default();
     let mut host = context::host(&roots);
-    host.recorded = args.recorded.to_rule();
+    host.recorded = args.measure.recorded.to_rule();
     let machine = host.machine.clone();
     let settings = &profiled.engine;
     let is_here = settings.kind == EngineKind::Local;
-    let cpus = match (&args.cpus, is_here) {
+    let cpus = match (&args.measure.cpus, is_here) {
         (Some(cpus), true) => Some(context::choose(cpus)?),
         (Some(cpus), false) => Some(context::count(cpus)?),
         (None, _) => None,
@@ -155,8 +208,14 @@ pub(crate) fn profile(
         front::check_terminal(args.format)?;
     }
 
-    let interrupt = Interrupt::new();
-    signals::pass_on(&interrupt)?;
+    let interrupt = match &profiled.interrupt {
+        Some(known) => known.clone(),
+        None => {
+            let interrupt = Interrupt::new();
+            signals::pass_on(&interrupt)?;
+            interrupt
+        }
+    };
     let cwd = context::working_directory()?;
     // Two commands from one directory are two.
     let own = cwd.join(std::process::id().to_string());
@@ -191,7 +250,7 @@ pub(crate) fn profile(
     let event_log = spark::listen(
         &mut profiled.command,
         &dir,
-        context::spark_settings(&args.env).as_deref(),
+        context::spark_settings(&args.measure.env).as_deref(),
     );
     let words: Vec<String> = profiled
         .command
@@ -204,10 +263,10 @@ pub(crate) fn profile(
         argv: words.clone(),
         cwd: cwd.clone(),
         dir: &dir,
-        set: &args.env,
+        set: &args.measure.env,
         cpus: cpus.as_ref(),
-        memory_bytes: args.memory,
-        timeout: args.timeout,
+        memory_bytes: args.measure.memory,
+        timeout: args.measure.timeout,
         interval,
         factors: Default::default(),
         machines: allocation
@@ -233,7 +292,13 @@ pub(crate) fn profile(
     };
     let reports = reports_file(&dir);
     let commands = ranks.iter().zip(0..).map(|(rank, worker)| {
-        let (out, err) = front.tees(args.format);
+        let (out, err) = match profiled.terminal {
+            Terminal::Nothing => (None, None),
+            Terminal::Whole | Terminal::Output => {
+                let (out, err) = front.tees(args.format);
+                (Some(out), Some(err))
+            }
+        };
         Command {
             worker: WorkerId(worker),
             rank: *rank,
@@ -241,16 +306,19 @@ pub(crate) fn profile(
             env: env.clone(),
             cwd: (!is_here).then(|| cwd.clone()),
             cpus: cpus.clone(),
-            tee_out: Some(out),
-            tee_err: Some(err),
+            tee_out: out,
+            tee_err: err,
         }
     });
     let launch = Launch {
         run: context::unique_on_host(&id),
         commands: commands.collect(),
         nodes: allocation.names(),
-        stdin: front.stdin(),
-        memory_max: args.memory,
+        stdin: match profiled.terminal {
+            Terminal::Whole => front.stdin(),
+            Terminal::Output | Terminal::Nothing => Stdin::Null,
+        },
+        memory_max: args.measure.memory,
         interval,
         // A daemon of this machine may be meant to stay; on other nodes nobody
         // would find it again.
@@ -263,7 +331,7 @@ pub(crate) fn profile(
         launch,
         patterns: profiled.metrics,
         reports,
-        timeout: args.timeout,
+        timeout: args.measure.timeout,
     };
     let warden = warden::watch(&dir);
     // The clock began before the record was made; the command's own start is
@@ -341,8 +409,9 @@ pub(crate) fn exit(outcome: Option<&Outcome>) -> Exit {
 }
 
 /// A typing error must not leave a record behind.
-fn check_program(args: &RecordArgs, command: &[OsString]) -> Result<(), Failure> {
+pub(crate) fn check_program(args: &RecordArgs, command: &[OsString]) -> Result<(), Failure> {
     let path = args
+        .measure
         .env
         .iter()
         .rev()

@@ -18,6 +18,7 @@ use paceline_report::diagnose::{straggler_json, straggler_line};
 use paceline_report::members::{self, members};
 use paceline_report::nodes;
 use paceline_report::notices::{self, notices};
+use paceline_report::processes;
 use paceline_report::spark::{self, Told};
 use paceline_report::verdict::{self, verdict};
 use paceline_report::workers::{self, workers};
@@ -87,6 +88,11 @@ pub(crate) fn render(run: &Run, format: Format, page: &Page) -> Result<String, F
     let cluster = run.manifest().start.cluster.clone();
     let (crew, processes) = (workers(&events), members(&samples));
     let straggler = find_straggler(&courses(run).map_err(Failure::record)?);
+    let each = processes::of(&samples, |node| {
+        let mut nodes = nodes.iter();
+        let (_, found) = nodes.find(|(name, _)| name == node)?;
+        found.gpus.as_ref()?.busy.map(|busy| busy.mean)
+    });
     let told = notices(&events);
     let applications = applications(run);
     let applications: Vec<Told<'_>> = applications
@@ -111,6 +117,11 @@ pub(crate) fn render(run: &Run, format: Format, page: &Page) -> Result<String, F
                 nodes::table(cluster.as_ref(), &nodes, page.width, page.style),
                 workers::table(&crew, page.width, page.style),
                 members::table(&processes, page.width, page.style),
+                // A training's own members have been told already.
+                match processes.is_empty() {
+                    true => each.table(page.width, page.style),
+                    false => String::new(),
+                },
             ] {
                 if !more.is_empty() {
                     text.push('\n');
@@ -136,6 +147,7 @@ pub(crate) fn render(run: &Run, format: Format, page: &Page) -> Result<String, F
                 let parts = [
                     ("workers", crew.is_empty(), workers::json(&crew)),
                     ("members", processes.is_empty(), members::json(&processes)),
+                    ("processes", each.all.is_empty(), each.json()),
                     ("events", told.is_empty(), notices::json(&told)),
                     (
                         "spark",

@@ -92,6 +92,8 @@ pub(crate) fn train(args: &Args, words: &[OsString]) -> Result<Exit, Failure> {
         title: format!("train-{name}"),
         metrics: Vec::new(),
         engine: EngineSettings::local(),
+        terminal: run::Terminal::Whole,
+        interrupt: None,
     };
     let finished = run::profile(&args.record, profiled, |screen, _| {
         Box::new(TrainingStatus::new(screen))

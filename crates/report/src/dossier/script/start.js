@@ -3,7 +3,7 @@
 // D.runs[i]: n name, l levels (their numbers in D.factors[j].v), r responses,
 // k standing, o outcome, d duration in seconds, q what disturbed it, h by what it
 // was held most, t time lines per node, u mean and peak per node, p phases, e
-// events, c curves, w workers.
+// events, c curves, w workers, x processes.
 
 const D = JSON.parse(document.getElementById('data').textContent);
 const parts = {};
@@ -34,9 +34,10 @@ function start(id, begin) {
 current = Math.max(0, D.runs.findIndex((run) => run.t && run.t.length && run.k === 0));
 start('runlist', (host) => new RunList(host));
 start('timeline', (host) => new Timeline(host));
+start('overlay', (host) => new Overlay(host));
 start('curvechart', (host) => new Curves(host));
 
-const redraw = () => ['timeline', 'curvechart'].forEach((id) => { if (parts[id] && parts[id].plot) parts[id].draw(); });
+const redraw = () => ['timeline', 'overlay', 'curvechart'].forEach((id) => { if (parts[id] && parts[id].plot) parts[id].draw(); });
 let waiting = 0;
 window.addEventListener('resize', () => { cancelAnimationFrame(waiting); waiting = requestAnimationFrame(redraw); });
 window.addEventListener('beforeprint', () => {

@@ -357,6 +357,13 @@ class Timeline {
       made.push(table('Who computed and who waited', [{ text: 'worker' },
         ...['iterations', 'computed', 'waited', 'sent and received', 'share waited'].map((text) => ({ text, number: true }))], rows));
     }
+    if (this.run.x) {
+      const several = new Set(this.run.x.map((row) => row[1])).size > 1;
+      const rows = this.run.x.map(([name, node, rank, time, mean, peak, memory, most]) => [several ? `${name} on ${node}` : name,
+        rank === null ? '–' : String(rank), seconds(time), cpus(mean), cpus(peak), bytes(memory), bytes(most)]);
+      made.push(table('What each process used', [{ text: 'process' },
+        ...['rank', 'CPU time', 'CPUs, mean', 'CPUs, peak', 'memory, mean', 'memory, peak'].map((text) => ({ text, number: true }))], rows));
+    }
     if ((this.run.e || []).length) {
       const rows = this.run.e.map(([at, text]) => [seconds(at), text]);
       made.push(table('What happened, thin lines in the charts', [{ text: 'at', number: true }, { text: 'what' }], rows));

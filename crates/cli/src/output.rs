@@ -54,7 +54,22 @@ pub(crate) fn tell(text: &str) {
     let _ = writeln!(std::io::stderr(), "{text}");
 }
 
-/// JSON as it is printed: indented, one document, a newline at its end.
+/// The version of every JSON document that is printed: it grows when a key is removed or
+/// means something else, and not when one is added.
+pub(crate) const JSON_VERSION: u32 = 1;
+
+/// JSON as it is printed: indented, one document that begins with its version, a newline
+/// at its end.
 pub(crate) fn json(value: &serde_json::Value) -> String {
-    format!("{value:#}\n")
+    versioned(&format!("{value:#}\n"))
+}
+
+/// The text of an object, or its beginning, with the version as its first key.
+pub(crate) fn versioned(object: &str) -> String {
+    let version = format!("{{\n  \"version\": {JSON_VERSION}");
+    match object.strip_prefix('{') {
+        Some("}\n") => format!("{version}\n}}\n"),
+        Some(rest) => format!("{version},{rest}"),
+        None => object.to_owned(),
+    }
 }

@@ -106,6 +106,38 @@ fn metrics_come_from_what_frameworks_print_for_people() {
 }
 
 #[test]
+fn event_files_that_appear_are_metrics_and_a_damaged_one_is_named() {
+    let dir = tempfile::tempdir().unwrap();
+    let oracle = Path::new(env!("CARGO_MANIFEST_DIR")).join("../runner/oracle/tensorboard");
+    let from = oracle.canonicalize().unwrap();
+    // What the command reports itself under a name is not said twice.
+    let script = format!(
+        "echo '{{\"step\": 3, \"double\": 7}}'; mkdir -p logs/a logs/b; \
+         cp {0}/tensorflow2.tfevents logs/a/events.out.tfevents.1.host; \
+         head -c 200 {0}/tensorboardx.tfevents > logs/b/events.out.tfevents.2.host; \
+         printf damaged_______________ >> logs/b/events.out.tfevents.2.host",
+        from.display()
+    );
+    let ran = run(dir.path(), sh(&[], &script));
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    let found = metrics(dir.path());
+    for expected in [
+        ("epoch_loss".to_owned(), Some(3), 0.5),
+        ("int64".to_owned(), Some(7), 2_f64.powi(40)),
+        ("double".to_owned(), Some(3), 7.0),
+    ] {
+        assert!(found.contains(&expected), "{expected:?} in {found:?}");
+    }
+    assert_eq!(found.iter().filter(|it| it.0 == "double").count(), 1);
+    let shown = run(dir.path(), ["show", "r"]);
+    assert!(
+        shown.out.contains("tfevents.2.host is damaged at byte"),
+        "{}",
+        shown.out
+    );
+}
+
+#[test]
 fn metrics_come_from_json_lines_the_file_and_patterns() {
     let dir = tempfile::tempdir().unwrap();
     let script = r#"

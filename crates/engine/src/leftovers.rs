@@ -69,11 +69,21 @@ pub fn end(dir: &Path) -> usize {
 }
 
 fn belongs(number: u32, dir: &OsStr) -> bool {
-    // Of another user's process we may read nothing, and it is not ours; one that
-    // has exited and was not waited for has no environment.
-    let Ok(environment) = std::fs::read(format!("/proc/{number}/environ")) else {
-        return false;
-    };
+    environment(number).is_some_and(|environment| is_in(&environment, dir))
+}
+
+/// The variables of a process, each ended by a zero. Of another user's process we may
+/// read nothing, and it is not ours; one that has exited and was not waited for has
+/// no environment.
+#[must_use]
+pub fn environment(number: u32) -> Option<Vec<u8>> {
+    std::fs::read(format!("/proc/{number}/environ")).ok()
+}
+
+/// Whether these are the variables of a process of the run recorded in `dir`, or in a
+/// directory below it.
+#[must_use]
+pub fn is_in(environment: &[u8], dir: &OsStr) -> bool {
     environment.split(|&byte| byte == 0).any(|variable| {
         let rest = variable
             .strip_prefix(MARK.as_bytes())

@@ -29,6 +29,27 @@ pub enum RunNotice {
         /// What the system said.
         error: String,
     },
+    /// An event file of TensorBoard's is not what its checksums say.
+    EventFileDamaged {
+        /// The file.
+        file: String,
+        /// Where what was not read begins.
+        offset: u64,
+    },
+    /// An event file of TensorBoard's could not be read.
+    EventFileUnreadable {
+        /// The file.
+        file: String,
+        /// What the system said.
+        error: String,
+    },
+    /// The job wrote more event files than are followed.
+    TooManyEventFiles {
+        /// Files that were not read.
+        left_out: u64,
+        /// How many are followed.
+        most: usize,
+    },
     /// Processes outlived the command.
     LeftoverProcesses {
         /// How many.
@@ -117,6 +138,9 @@ impl RunNotice {
             Self::TooManyMetrics { .. } => "too_many_metrics",
             Self::PatternUnmatched { .. } => "pattern_unmatched",
             Self::ReportsUnreadable { .. } => "reports_unreadable",
+            Self::EventFileDamaged { .. } => "event_file_damaged",
+            Self::EventFileUnreadable { .. } => "event_file_unreadable",
+            Self::TooManyEventFiles { .. } => "too_many_event_files",
             Self::LeftoverProcesses { .. } => "leftover_processes",
             Self::OutOfMemory { .. } => "out_of_memory",
             Self::ClosedFromLog => "closed_from_log",
@@ -138,6 +162,8 @@ impl RunNotice {
     pub const fn advice(&self) -> Option<&'static str> {
         match self {
             Self::TooManyMetrics { .. } => Some("report few names and many steps"),
+            Self::EventFileDamaged { .. } => Some("metrics behind that place are missing"),
+            Self::TooManyEventFiles { .. } => Some("write from fewer processes or folders"),
             Self::LeftoverProcesses { .. } => {
                 Some("what they do after the command's exit is not in this record")
             }
@@ -162,6 +188,7 @@ impl RunNotice {
             Self::LongLines { .. }
             | Self::ShortLog { .. }
             | Self::ReportsUnreadable { .. }
+            | Self::EventFileUnreadable { .. }
             | Self::ClosedFromLog
             | Self::CutLog { .. } => None,
         }
@@ -188,6 +215,17 @@ impl fmt::Display for RunNotice {
             Self::ReportsUnreadable { error } => write!(
                 f,
                 "the file of reports could not be read to its end: {error}"
+            ),
+            Self::EventFileDamaged { file, offset } => write!(
+                f,
+                "the event file {file} is damaged at byte {offset} and was read up to there"
+            ),
+            Self::EventFileUnreadable { file, error } => {
+                write!(f, "the event file {file} could not be read: {error}")
+            }
+            Self::TooManyEventFiles { left_out, most } => write!(
+                f,
+                "{left_out} event files beyond the first {most} were not read"
             ),
             Self::LeftoverProcesses { count, named } => {
                 write!(f, "{count} processes outlived the command")?;

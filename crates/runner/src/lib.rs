@@ -10,6 +10,7 @@
 //! The runner deliberately neither prints nor decides what a result means: it
 //! closes the record, and others read it.
 
+mod event_files;
 mod host;
 mod interrupt;
 pub mod placement;

@@ -1,9 +1,11 @@
 //! Turning what the commands say into events and results.
 
+use crate::event_files::EventFiles;
 use crate::reports::{Lines, MetricPattern, Printed, Report, ReportKind, parse_line};
 use crate::tail::Tail;
 use indexmap::IndexMap;
 use paceline_model::{Event, EventKind, Micros, NodeName, RunNotice, Stream, WorkerId};
+use std::collections::HashSet;
 use std::io;
 use std::path::Path;
 
@@ -18,19 +20,28 @@ pub(crate) struct Reporting {
     /// What commands on other nodes report in files of theirs.
     remote: Vec<(NodeName, Lines)>,
     file_failed: Option<io::Error>,
+    event_files: EventFiles,
+    /// Names that came from event files alone.
+    from_event_files: HashSet<String>,
     /// The last value of each metric of each worker.
     last: IndexMap<String, IndexMap<WorkerId, f64>>,
     refused_names: u64,
 }
 
 impl Reporting {
-    pub(crate) fn new(file: &Path, patterns: Vec<MetricPattern>) -> io::Result<Self> {
+    pub(crate) fn new(
+        file: &Path,
+        patterns: Vec<MetricPattern>,
+        event_files: EventFiles,
+    ) -> io::Result<Self> {
         Ok(Self {
             patterns: Patterns::new(patterns),
             streams: Vec::new(),
             file: Tail::create(file)?,
             remote: Vec::new(),
             file_failed: None,
+            event_files,
+            from_event_files: HashSet::new(),
             last: IndexMap::new(),
             refused_names: 0,
         })
@@ -74,6 +85,26 @@ impl Reporting {
         }
         self.patterns.structured |= !found.is_empty();
         self.events(found, None, at)
+    }
+
+    /// What was written into event files since the last look; `all` that is there when
+    /// a command has ended.
+    pub(crate) fn event_files(&mut self, all: bool) -> Vec<Event> {
+        let found = match all {
+            true => self.event_files.settle(),
+            false => self.event_files.glance(),
+        };
+        let mut events = Vec::new();
+        for found in found {
+            let name = &found.report.name;
+            // What the run says itself under this name is not said twice.
+            if self.last.contains_key(name) && !self.from_event_files.contains(name) {
+                continue;
+            }
+            self.from_event_files.insert(name.clone());
+            events.extend(self.events(vec![found.report], None, found.at));
+        }
+        events
     }
 
     /// What was reported in a file of another node.
@@ -155,6 +186,7 @@ impl Reporting {
                 most: MOST_NAMES,
             });
         }
+        notices.extend(self.event_files.notices());
         if let Some(error) = &self.file_failed {
             notices.push(RunNotice::ReportsUnreadable {
                 error: error.to_string(),

@@ -1,5 +1,6 @@
 //! Executing one run: everything that happens in one order, in one record.
 
+use crate::event_files::EventFiles;
 use crate::interrupt::{Interrupt, SIGINT, SIGQUIT, SIGTERM};
 use crate::reporting::Reporting;
 use crate::reports::MetricPattern;
@@ -14,7 +15,7 @@ use paceline_model::{
     WorkerId,
 };
 use paceline_records::{End, Manifest, Overhead, RunWriter, WriteRecordError};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::time::Duration;
@@ -207,9 +208,14 @@ pub fn execute(
     let ends_leftovers = launch.leftovers == Leftovers::End;
     let mut ranks = launch.commands.iter().filter_map(|command| command.rank);
     let together = ranks.any(|rank| rank.world > 1);
-    let reporting = Reporting::new(&reports, patterns).map_err(|source| ExecuteError::Reports {
-        path: reports,
-        source,
+    // The commands know the record by an absolute path.
+    let run_dir = mark.as_deref().map_or(writer.dir(), Path::new);
+    let event_files = EventFiles::new(&writer.start().cwd, run_dir, clock);
+    let reporting = Reporting::new(&reports, patterns, event_files).map_err(|source| {
+        ExecuteError::Reports {
+            path: reports,
+            source,
+        }
     })?;
     let mut recording = Recording {
         writer,
@@ -420,6 +426,8 @@ impl Recording<'_> {
                 // All that it reported comes before its exit: a record that has the
                 // exit has everything.
                 self.glance(at)?;
+                let events = self.reporting.event_files(true);
+                self.events(&events)?;
                 self.lifecycle(at, worker, Lifecycle::Exited(status))
             }
             Message::Reports { node, at, bytes } => {
@@ -439,9 +447,11 @@ impl Recording<'_> {
         }
     }
 
-    /// Looks at what was reported in the file.
+    /// Looks at what was reported in files.
     fn glance(&mut self, now: Micros) -> Result<(), ExecuteError> {
         let events = self.reporting.file(now);
+        self.events(&events)?;
+        let events = self.reporting.event_files(false);
         self.events(&events)
     }
 

@@ -3,7 +3,7 @@
 use crate::expression::Absent;
 use crate::response::{ResponseSource, Take};
 use crate::study::Study;
-use paceline_model::Level;
+use paceline_model::{Level, WorkerId};
 use std::collections::BTreeMap;
 
 /// Gathers, line by line and metric by metric, what the responses of a study
@@ -15,7 +15,15 @@ pub struct ResponseCollector<'a> {
     from_log: Vec<Summary>,
     /// Every name that a response may read as a metric, and no other: a run
     /// that reports without end must not fill the memory.
-    metrics: BTreeMap<&'a str, Summary>,
+    metrics: BTreeMap<&'a str, BTreeMap<WorkerId, Summary>>,
+}
+
+/// One number of what several ranks reported: the mean of what each of them gives, as
+/// in a run's summary and in its learning curve.
+fn over_ranks(ranks: &BTreeMap<WorkerId, Summary>, take: Take) -> Option<f64> {
+    let values = ranks.values().filter_map(|summary| summary.take(take));
+    let (count, sum) = values.fold((0_u32, 0.0), |(count, sum), value| (count + 1, sum + value));
+    (count > 0).then(|| sum / f64::from(count))
 }
 
 /// Everything [`Take`] may ask for.
@@ -89,7 +97,7 @@ impl<'a> ResponseCollector<'a> {
                         .collect(),
                     ResponseSource::Log(..) => Vec::new(),
                 })
-                .map(|name| (name, Summary::default()))
+                .map(|name| (name, BTreeMap::new()))
                 .collect(),
         }
     }
@@ -105,10 +113,13 @@ impl<'a> ResponseCollector<'a> {
         }
     }
 
-    /// Takes one value of a metric that the run reported.
-    pub fn metric(&mut self, name: &str, value: f64) {
-        if let Some(summary) = self.metrics.get_mut(name) {
-            summary.add(value);
+    /// Takes one value of a metric that the run reported, or one rank of it.
+    pub fn metric(&mut self, rank: Option<WorkerId>, name: &str, value: f64) {
+        if let Some(ranks) = self.metrics.get_mut(name) {
+            ranks
+                .entry(rank.unwrap_or_default())
+                .or_default()
+                .add(value);
         }
     }
 
@@ -132,7 +143,7 @@ impl<'a> ResponseCollector<'a> {
                 Some(_) => Err(Absent::NotFinite(name.to_owned())),
                 None => Err(Absent::Missing(name.to_owned())),
             };
-            let metric = |name: &str, take| self.metrics.get(name).and_then(|m| m.take(take));
+            let metric = |name: &str, take| over_ranks(self.metrics.get(name)?, take);
             let value = match &response.source {
                 ResponseSource::Log(_, take) => {
                     found(self.from_log[index].take(*take), &response.name)

@@ -1,7 +1,7 @@
 //! What a sound study means: commands, responses, designs, fingerprints.
 
 use paceline_design::{Kind, Scale};
-use paceline_model::Level;
+use paceline_model::{Level, WorkerId};
 use paceline_study::{
     Absent, Capabilities, CheckpointUse, CommandError, CommandLine, FactorType, Noise, RawStudy,
     ResponseCollector, RunFacts, Study,
@@ -237,7 +237,7 @@ fn responses(log: &[&str], metrics: &[(&str, f64)], duration: Option<f64>) -> Ve
         collector.log_line(line);
     }
     for (name, value) in metrics {
-        collector.metric(name, *value);
+        collector.metric(None, name, *value);
     }
     let values = collector.finish(&[Level::Integer(64)], |name| {
         duration.filter(|_| name == "duration_s")
@@ -314,7 +314,7 @@ fn a_value_that_is_not_a_number_stays_visible_in_every_summary() {
             let mut collector = ResponseCollector::new(&study);
             reported
                 .iter()
-                .for_each(|value| collector.metric("loss", *value));
+                .for_each(|value| collector.metric(None, "loss", *value));
             assert_eq!(
                 collector.finish(&[Level::Integer(1)], |_| None),
                 [Err(Absent::NotFinite("loss".into()))],
@@ -524,4 +524,20 @@ fn a_model_is_named_or_a_formula_and_a_wrong_one_is_pointed_at() {
          \x20             ^^^^^^^^^\n\
          hint: did you mean `batch_size`?"
     );
+}
+
+#[test]
+fn of_several_ranks_a_response_is_the_mean_of_what_each_gives() {
+    let study = study(
+        "job.command = \"x {n}\"\nfactors.n = [1, 2]\n[responses]\nlast = { metric = \"loss\" }\n\
+         first = { metric = \"loss\", take = \"first\" }\nleast = { metric = \"loss\", take = \
+         \"min\" }\ntwice = \"2 * loss\"\n",
+    );
+    let mut collector = ResponseCollector::new(&study);
+    for (rank, value) in [(0, 5.0), (1, 3.0), (0, 1.0), (1, 2.0)] {
+        collector.metric(Some(WorkerId(rank)), "loss", value);
+    }
+    let values = collector.finish(&[Level::Integer(1)], |_| None);
+    let values: Vec<f64> = values.into_iter().map(Result::unwrap).collect();
+    assert_eq!(values, [1.5, 4.0, 1.5, 3.0]);
 }

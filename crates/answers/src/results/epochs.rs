@@ -287,8 +287,8 @@ fn reported(run: &Run, study: &Study, asked: &[usize]) -> Result<Reported, Epoch
         }
         for event in line {
             if let Some(value) = event.value {
-                so_far.metric(&event.name, value);
-                of_epoch.metric(&event.name, value);
+                so_far.metric(event.worker, &event.name, value);
+                of_epoch.metric(event.worker, &event.name, value);
             }
         }
         let Some(epoch) = epoch else { continue };

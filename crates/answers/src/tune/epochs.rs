@@ -57,7 +57,7 @@ impl<'a> EpochWatch<'a> {
         };
         for event in &line {
             if let Some(value) = event.value {
-                self.collector.metric(&event.name, value);
+                self.collector.metric(event.worker, &event.name, value);
             }
         }
         let epoch = line.iter().find(|event| event.name == EPOCH);

@@ -33,7 +33,7 @@ pub(crate) fn version(args: &Args) -> Result<Exit, Failure> {
             if checked { ", unoptimised" } else { "" },
         ),
         Format::Json => output::json(&json!({
-            "version": version,
+            "paceline": version,
             "target": target,
             "features": features,
             "optimised": !checked,

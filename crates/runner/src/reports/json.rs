@@ -83,7 +83,8 @@ fn collect(
     }
 }
 
-fn is_name(name: &str) -> bool {
+/// Whether a metric, phase or notice may be called so.
+pub(crate) fn is_name(name: &str) -> bool {
     !name.is_empty() && name.len() <= LONGEST_NAME && !name.chars().any(char::is_control)
 }
 

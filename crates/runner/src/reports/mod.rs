@@ -22,6 +22,7 @@ mod pattern;
 mod printed;
 mod step;
 
+pub(crate) use json::is_name;
 pub use json::parse_line;
 pub use lines::Lines;
 pub use pattern::{MetricPattern, MetricPatternError};

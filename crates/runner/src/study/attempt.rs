@@ -367,7 +367,7 @@ impl Observer for Listener<'_> {
 
     fn event(&mut self, event: &Event) {
         if let (EventKind::Metric, Some(value)) = (event.kind, event.value) {
-            self.collector.metric(&event.name, value);
+            self.collector.metric(event.worker, &event.name, value);
         }
         self.watcher.event(event);
     }
@@ -505,7 +505,7 @@ pub(super) fn adopt(
     let mut collector = ResponseCollector::new(study);
     for event in run.events()? {
         if let (EventKind::Metric, Some(value)) = (event.kind, event.value) {
-            collector.metric(&event.name, value);
+            collector.metric(event.worker, &event.name, value);
         }
     }
     let mut lines = crate::reports::Lines::default();

@@ -94,7 +94,7 @@ pub(crate) fn design(args: &Args) -> Result<Exit, Failure> {
         }
         Format::Json => {
             let facts = Facts::gather(&planned, question).map_err(Failure::user)?;
-            planned_design::json(&planned, &facts)
+            output::versioned(&planned_design::json(&planned, &facts))
         }
     };
     output::data(&text)?;

@@ -32,20 +32,21 @@ pub(super) fn tables(run: &Run) -> Result<(), Failure> {
 
 /// All rows as one JSON document, or as CSV after RFC 4180.
 pub(super) fn rows(run: &Run, format: Rows) -> Result<(), Failure> {
-    let mut text = String::from(match format {
-        Rows::Json => "[",
+    let mut text = match format {
+        Rows::Json => output::versioned("{\n  \"iterations\": ["),
         Rows::Csv => concat!(
             "elapsed_s,worker,iteration,iterations,waiting_s,waited_for,receiving_s,",
             "computing_s,sending_s,rows,sent_bytes,received_bytes,staleness,dropped,",
             "serialising_s,on_wire_s,queued_s,on_cpu_s,runnable_s\r\n"
-        ),
-    });
+        )
+        .to_owned(),
+    };
     let mut written = Ok(());
     let mut is_first = true;
     run.each_iteration(|worker, row| {
         match format {
             Rows::Json => {
-                text.push_str(if is_first { "\n" } else { ",\n" });
+                text.push_str(if is_first { "\n    " } else { ",\n    " });
                 text.push_str(&json(worker, &row).to_string());
             }
             Rows::Csv => push_csv(&mut text, worker, &row),
@@ -59,7 +60,7 @@ pub(super) fn rows(run: &Run, format: Rows) -> Result<(), Failure> {
     .map_err(Failure::record)?;
     written?;
     if format == Rows::Json {
-        text.push_str("\n]\n");
+        text.push_str("\n  ]\n}\n");
     }
     output::data(&text)
 }

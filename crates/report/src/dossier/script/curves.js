@@ -38,12 +38,13 @@ class Curves {
     const mark = `${index}/${this.metric}`;
     if (!this.decoded.has(mark)) {
       const found = (D.runs[index].c || []).find((c) => c[0] === this.metric);
-      this.decoded.set(mark, found ? {
-        index,
-        step: found[1] ? numbers(found[1], Float32Array) : null,
-        time: numbers(found[2], Float32Array),
-        value: numbers(found[3], Float32Array),
-      } : null);
+      const line = (c) => ({
+        step: c[1] ? numbers(c[1], Float32Array) : null,
+        time: numbers(c[2], Float32Array),
+        value: numbers(c[3], Float32Array),
+      });
+      // Where several ranks reported it, the curve is their mean.
+      this.decoded.set(mark, found ? { index, ...line(found), ranks: (found[4] || []).map(line) } : null);
     }
     return this.decoded.get(mark);
   }
@@ -72,7 +73,8 @@ class Curves {
     const box = { left: 62, right: width - 12, top: 10, bottom: height - 42 };
     const curves = this.shown();
     let [x0, x1, y0, y1] = [Infinity, -Infinity, Infinity, -Infinity];
-    curves.forEach((curve) => {
+    const ranks = curves.filter((curve) => curve.index === this.selected).flatMap((curve) => curve.ranks);
+    [...curves, ...ranks].forEach((curve) => {
       this.xs(curve).forEach((x) => { x0 = Math.min(x0, x); x1 = Math.max(x1, x); });
       curve.value.forEach((v) => { if (Number.isFinite(v)) { y0 = Math.min(y0, v); y1 = Math.max(y1, v); } });
     });
@@ -104,13 +106,14 @@ class Curves {
       const look = this.look(curve.index);
       svg.append(shape('path', { class: (look === null ? 'h q' : `${lineClass(look)} thin`) + faint, d: d(curve) }));
     });
+    ranks.forEach((rank) => svg.append(shape('path', { class: 'h q', d: d(rank) })));
     const own = curves.find((curve) => curve.index === this.selected);
     this.strong = shape('path', { class: 'strong', d: own ? d(own) : '' });
     this.point = shape('path', { class: 'dot k', d: '' });
     svg.append(this.strong, this.point);
     this.scene = { curves, x, y, box, d, own };
     this.plot.replaceChildren(svg);
-    this.legends(curves.length);
+    this.legends(curves.length, ranks.length);
     this.tell(own, own ? own.value.length - 1 : 0);
   }
 
@@ -120,13 +123,14 @@ class Curves {
     return `${name} of ${this.all} runs; the last values lie from ${significant(ends[0])} to ${significant(ends[ends.length - 1])}, half of them below ${significant(ends[ends.length >> 1])}`;
   }
 
-  legends(drawn) {
+  legends(drawn, ranks) {
     this.legend.replaceChildren();
     if (this.by !== '') {
       const factor = D.factors[Number(this.by)];
       this.legend.append(`${factor.n}: `);
       factor.v.forEach((level, i) => this.legend.append(key(i), `${level} `));
     }
+    if (ranks) this.legend.append(`The strong line is the mean of the ranks; ${ranks} of them are drawn quiet. `);
     if (drawn < this.all) this.legend.append(`${drawn} of ${this.all} curves are drawn, evenly spaced.`);
   }
 

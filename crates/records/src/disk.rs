@@ -72,7 +72,9 @@ pub enum WriteRecordError {
 }
 
 impl WriteRecordError {
-    pub(crate) fn io(path: &Path, source: io::Error) -> Self {
+    /// What the file system said of `path`; that there is no space is told apart.
+    #[must_use]
+    pub fn io(path: &Path, source: io::Error) -> Self {
         let path = path.to_owned();
         match source.kind() {
             io::ErrorKind::StorageFull

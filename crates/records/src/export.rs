@@ -1,8 +1,11 @@
-//! A record's tables as CSV.
+//! A record's tables for other tools.
 
 use crate::disk::{At, WriteRecordError};
 use crate::run::{ReadTableError, Run};
-use crate::table::{Chunk, CsvWriter, EventRows, IterationRows, PartRows, SampleRows};
+use crate::table::{
+    Chunk, CsvWriter, EventRows, Field, IterationRows, PartRows, SampleRows, TableSink,
+};
+use paceline_model::NodeName;
 use std::path::{Path, PathBuf};
 
 /// Why a record could not be exported.
@@ -16,22 +19,33 @@ pub enum ExportError {
     Write(#[from] WriteRecordError),
 }
 
-/// Writes the samples and parts of every node, the events and, if there are any,
-/// the iterations of workers as CSV into `dir`,
-/// which is created if need be, under the names and with the columns of the
-/// Parquet files. Each file is whole or absent. Returns the files.
+/// One table of a record.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TableName {
+    /// One row per sample of a node.
+    Samples(NodeName),
+    /// One row per core, disk, interface and process, and sample of a node.
+    Parts(NodeName),
+    /// One row per event.
+    Events,
+    /// One row per iteration of a training's worker.
+    Iterations,
+}
+
+/// Passes the samples and parts of every node, the events and, if there are any,
+/// the iterations of workers to the sinks that `open` makes, with the columns of
+/// the Parquet files and a bounded number of rows at a time.
 ///
 /// # Errors
-/// If a table cannot be read or a file cannot be written.
-pub fn export_csv(run: &Run, dir: &Path) -> Result<Vec<PathBuf>, ExportError> {
-    paceline_files::create_directory(dir).at(dir)?;
+/// If a table cannot be read or a sink refuses.
+pub fn write_tables(
+    run: &Run,
+    open: &mut dyn FnMut(TableName, Vec<Field>) -> Result<Box<dyn TableSink>, WriteRecordError>,
+) -> Result<(), ExportError> {
     let started = run.manifest().start.started;
-    let mut files = Vec::new();
     for node in run.nodes()? {
-        let samples_path = dir.join(format!("{node}.csv"));
-        let parts_path = dir.join(format!("{node}.parts.csv"));
-        let mut samples = CsvWriter::create(&samples_path, SampleRows::fields())?;
-        let mut parts = CsvWriter::create(&parts_path, PartRows::fields())?;
+        let mut samples = open(TableName::Samples(node.clone()), SampleRows::fields())?;
+        let mut parts = open(TableName::Parts(node.clone()), PartRows::fields())?;
         let mut sample_rows = Chunk::new(&SampleRows::fields());
         let mut part_rows = Chunk::new(&PartRows::fields());
         for sample in run.samples_of(&node)? {
@@ -51,10 +65,8 @@ pub fn export_csv(run: &Run, dir: &Path) -> Result<Vec<PathBuf>, ExportError> {
         parts.write(&mut part_rows)?;
         samples.finish()?;
         parts.finish()?;
-        files.extend([samples_path, parts_path]);
     }
-    let events_path = dir.join("events.csv");
-    let mut events = CsvWriter::create(&events_path, EventRows::fields())?;
+    let mut events = open(TableName::Events, EventRows::fields())?;
     let mut rows = Chunk::new(&EventRows::fields());
     for event in run.events()? {
         EventRows::push(&mut rows, started, &event);
@@ -64,45 +76,66 @@ pub fn export_csv(run: &Run, dir: &Path) -> Result<Vec<PathBuf>, ExportError> {
     }
     events.write(&mut rows)?;
     events.finish()?;
-    files.push(events_path);
-    files.extend(export_iterations(run, dir)?);
-    Ok(files)
+    write_iterations(run, open)
 }
 
-fn export_iterations(run: &Run, dir: &Path) -> Result<Option<PathBuf>, ExportError> {
-    let path = dir.join("iterations.csv");
+/// The table begins with its first rows: most runs have none.
+fn write_iterations(
+    run: &Run,
+    open: &mut dyn FnMut(TableName, Vec<Field>) -> Result<Box<dyn TableSink>, WriteRecordError>,
+) -> Result<(), ExportError> {
     let started = run.manifest().start.started;
     let mut rows = Chunk::new(&IterationRows::fields());
-    let mut table: Option<CsvWriter> = None;
+    let mut table: Option<Box<dyn TableSink>> = None;
     let mut written = Ok(());
+    let mut append = |rows: &mut Chunk, table: &mut Option<Box<dyn TableSink>>| {
+        let table = match table {
+            Some(table) => table,
+            None => table.insert(open(TableName::Iterations, IterationRows::fields())?),
+        };
+        table.write(rows)
+    };
     run.each_iteration(|worker, iteration| {
         if written.is_err() {
             return;
         }
         IterationRows::push(&mut rows, started, worker, &iteration);
         if rows.is_full() {
-            written = append(&mut table, &path, &mut rows);
+            written = append(&mut rows, &mut table);
         }
     })?;
     written?;
     if rows.rows() > 0 {
-        append(&mut table, &path, &mut rows)?;
+        append(&mut rows, &mut table)?;
     }
-    match table {
-        Some(table) => table.finish().map(|()| Some(path)).map_err(Into::into),
-        None => Ok(None),
-    }
+    table.map_or(Ok(()), |table| Ok(table.finish()?))
 }
 
-/// Writes rows to a table that begins with its first rows.
-fn append(
-    table: &mut Option<CsvWriter>,
-    path: &Path,
-    rows: &mut Chunk,
-) -> Result<(), WriteRecordError> {
-    let table = match table {
-        Some(table) => table,
-        None => table.insert(CsvWriter::create(path, IterationRows::fields())?),
-    };
-    table.write(rows)
+/// Writes the tables of a run as CSV into `dir`, which is created if need be, under
+/// the names of the Parquet files. Each file is whole or absent. Returns the files.
+///
+/// # Errors
+/// If a table cannot be read or a file cannot be written.
+pub fn export_csv(run: &Run, dir: &Path) -> Result<Vec<PathBuf>, ExportError> {
+    paceline_files::create_directory(dir).at(dir)?;
+    let mut files = Vec::new();
+    write_tables(run, &mut |table, fields| {
+        let path = dir.join(table.file("csv"));
+        files.push(path.clone());
+        Ok(Box::new(CsvWriter::create(&path, fields)?))
+    })?;
+    Ok(files)
+}
+
+impl TableName {
+    /// What a table of one run is called in a directory of its own.
+    #[must_use]
+    pub fn file(&self, ending: &str) -> String {
+        match self {
+            Self::Samples(node) => format!("{node}.{ending}"),
+            Self::Parts(node) => format!("{node}.parts.{ending}"),
+            Self::Events => format!("events.{ending}"),
+            Self::Iterations => format!("iterations.{ending}"),
+        }
+    }
 }

@@ -56,13 +56,13 @@ pub mod series;
 pub mod study;
 mod sums;
 mod sync;
-mod table;
+pub mod table;
 mod wal;
 mod wall_time;
 mod writer;
 
 pub use disk::{WriteRecordError, write_file};
-pub use export::{ExportError, export_csv};
+pub use export::{ExportError, TableName, export_csv, write_tables};
 pub use iterations::IterationLog;
 pub use json::FieldError;
 pub use layout::{event_log_dir, reports_file};

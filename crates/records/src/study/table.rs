@@ -1,7 +1,7 @@
 //! `table.csv` and `table.parquet`: one row per run.
 
-use crate::disk::{WriteRecordError, sync_dir};
-use crate::table::{Chunk, CsvWriter, Field, TableWriter};
+use crate::disk::WriteRecordError;
+use crate::table::{Chunk, CsvWriter, Field, ParquetWriter, TableSink};
 use std::path::Path;
 
 /// What a column of a study's table holds.
@@ -71,9 +71,7 @@ impl StudyTable {
     /// # Errors
     /// If it cannot be written.
     pub fn write_csv(&self, path: &Path) -> Result<(), WriteRecordError> {
-        let mut writer = CsvWriter::create(path, self.fields())?;
-        self.chunks(|chunk| writer.write(chunk))?;
-        writer.finish()
+        self.write(Box::new(CsvWriter::create(path, self.fields())?))
     }
 
     /// Writes the table as Parquet, whole or not at all.
@@ -81,15 +79,21 @@ impl StudyTable {
     /// # Errors
     /// If it cannot be written.
     pub fn write_parquet(&self, path: &Path) -> Result<(), WriteRecordError> {
-        let mut writer = TableWriter::create_shared(path, self.fields())?;
-        self.chunks(|chunk| writer.write(chunk))?;
-        let mut written = writer.finish()?;
-        written.sync()?;
-        written.commit()?;
-        sync_dir(path.parent().expect("a table is in a study's directory"))
+        self.write(Box::new(ParquetWriter::create(path, self.fields())?))
     }
 
-    fn fields(&self) -> Vec<Field> {
+    /// Writes the table into a sink made for its fields, to the end.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn write(&self, mut sink: Box<dyn TableSink>) -> Result<(), WriteRecordError> {
+        self.chunks(|chunk| sink.write(chunk))?;
+        sink.finish()
+    }
+
+    /// The columns as a file's fields.
+    #[must_use]
+    pub fn fields(&self) -> Vec<Field> {
         let kind = |kind: &ColumnKind| match kind {
             ColumnKind::Integer => Field::integer,
             ColumnKind::Number => Field::number,

@@ -3,7 +3,7 @@
 //! Lines end with CR LF. An empty field is a missing value; an empty text is
 //! `""`. Numbers have the fewest digits that read back as the same number.
 
-use super::{Chunk, Column, Field, FieldKind};
+use super::{Chunk, Column, Field, FieldKind, TableSink};
 use crate::WallTime;
 use crate::disk::{At, WriteRecordError};
 use paceline_files::AtomicFile;
@@ -11,14 +11,18 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 /// Writes one table. Without [`CsvWriter::finish`] no file is left.
-pub(crate) struct CsvWriter {
+pub struct CsvWriter {
     path: PathBuf,
     fields: Vec<Field>,
     file: BufWriter<AtomicFile>,
 }
 
 impl CsvWriter {
-    pub(crate) fn create(path: &Path, fields: Vec<Field>) -> Result<Self, WriteRecordError> {
+    /// Begins the file with its header.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn create(path: &Path, fields: Vec<Field>) -> Result<Self, WriteRecordError> {
         let mut file = BufWriter::new(AtomicFile::create(path)?);
         for (i, field) in fields.iter().enumerate() {
             if i > 0 {
@@ -33,9 +37,10 @@ impl CsvWriter {
             file,
         })
     }
+}
 
-    /// Writes the chunk's rows and clears it.
-    pub(crate) fn write(&mut self, chunk: &mut Chunk) -> Result<(), WriteRecordError> {
+impl TableSink for CsvWriter {
+    fn write(&mut self, chunk: &mut Chunk) -> Result<(), WriteRecordError> {
         for row in 0..chunk.rows() {
             for (i, (field, column)) in self.fields.iter().zip(&chunk.columns).enumerate() {
                 if i > 0 {
@@ -49,7 +54,7 @@ impl CsvWriter {
         Ok(())
     }
 
-    pub(crate) fn finish(self) -> Result<(), WriteRecordError> {
+    fn finish(self: Box<Self>) -> Result<(), WriteRecordError> {
         let file = self
             .file
             .into_inner()

@@ -7,19 +7,36 @@ mod csv;
 mod parquet;
 mod rows;
 
-pub(crate) use csv::CsvWriter;
+pub use csv::CsvWriter;
+pub use parquet::ParquetWriter;
 pub(crate) use parquet::{TableReader, TableWriter, WrittenTable, sum_of};
 pub(crate) use rows::{BadCell, EventRows, IterationRows, PartRows, SampleRows};
 
+use crate::disk::WriteRecordError;
 use crate::study::Cell;
 use std::borrow::Cow;
 
 /// Rows held in memory at a time: sixty columns of sixteen bytes are 4 MB.
 const CHUNK_ROWS: usize = 4096;
 
+/// Where the rows of one table go.
+pub trait TableSink {
+    /// Takes the chunk's rows and leaves it empty.
+    ///
+    /// # Errors
+    /// If they cannot be written.
+    fn write(&mut self, chunk: &mut Chunk) -> Result<(), WriteRecordError>;
+
+    /// Ends the table. Without it nothing is left behind.
+    ///
+    /// # Errors
+    /// If the table cannot be written to its end.
+    fn finish(self: Box<Self>) -> Result<(), WriteRecordError>;
+}
+
 /// A column's name, type and whether it may be empty.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Field {
+pub struct Field {
     /// Known when Paceline is built, except in a study's table.
     name: Cow<'static, str>,
     kind: FieldKind,
@@ -28,7 +45,7 @@ pub(crate) struct Field {
 
 /// What a column holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum FieldKind {
+pub enum FieldKind {
     /// Microseconds since 1970, UTC.
     Time,
     /// A whole number.
@@ -59,6 +76,32 @@ impl Field {
     }
 }
 
+impl Field {
+    /// The column's name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What it holds.
+    #[must_use]
+    pub fn kind(&self) -> FieldKind {
+        self.kind
+    }
+
+    /// Whether every cell has a value.
+    #[must_use]
+    pub fn is_required(&self) -> bool {
+        self.required
+    }
+
+    /// A column of words that says whose a row is.
+    #[must_use]
+    pub const fn label(name: &'static str) -> Self {
+        Self::required(name, FieldKind::Text)
+    }
+}
+
 /// Columns whose names are the user's; any cell may be empty.
 impl Field {
     fn named(name: String, kind: FieldKind) -> Self {
@@ -84,10 +127,12 @@ impl Field {
 
 /// Some rows of one column.
 #[derive(Debug, Clone)]
-enum Column {
+pub enum Column {
     /// Times, integers and naturals; the last bit for bit.
     Integers(Vec<Option<i64>>),
+    /// Doubles.
     Numbers(Vec<Option<f64>>),
+    /// Words.
     Texts(Vec<Option<String>>),
 }
 
@@ -155,7 +200,7 @@ impl Column {
 
 /// Some rows of a table.
 #[derive(Debug, Clone)]
-pub(crate) struct Chunk {
+pub struct Chunk {
     columns: Vec<Column>,
     rows: usize,
 }
@@ -168,8 +213,36 @@ impl Chunk {
         }
     }
 
-    pub(crate) fn rows(&self) -> usize {
+    /// How many rows it has.
+    #[must_use]
+    pub fn rows(&self) -> usize {
         self.rows
+    }
+
+    /// Its columns, in the order of the table's fields.
+    #[must_use]
+    pub fn columns(&self) -> &[Column] {
+        &self.columns
+    }
+
+    /// The same rows behind columns that say whose they are; the chunk is left
+    /// empty.
+    #[must_use]
+    pub fn labelled(&mut self, labels: &[String]) -> Self {
+        let label = |text: &String| Column::Texts(vec![Some(text.clone()); self.rows]);
+        let mut columns: Vec<Column> = labels.iter().map(label).collect();
+        for column in &mut self.columns {
+            let empty = match column {
+                Column::Integers(_) => Column::Integers(Vec::new()),
+                Column::Numbers(_) => Column::Numbers(Vec::new()),
+                Column::Texts(_) => Column::Texts(Vec::new()),
+            };
+            columns.push(std::mem::replace(column, empty));
+        }
+        Self {
+            columns,
+            rows: std::mem::take(&mut self.rows),
+        }
     }
 
     /// Puts a cell into a column. A number in a column of words becomes a word,
@@ -201,7 +274,8 @@ impl Chunk {
         self.rows >= CHUNK_ROWS
     }
 
-    pub(crate) fn clear(&mut self) {
+    /// Takes its rows away.
+    pub fn clear(&mut self) {
         self.columns.iter_mut().for_each(Column::clear);
         self.rows = 0;
     }

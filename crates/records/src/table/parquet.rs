@@ -1,7 +1,7 @@
 //! Tables in Parquet files, through the `parquet` crate's own column writers.
 
-use super::{Chunk, Column, Field, FieldKind};
-use crate::disk::{At, WriteRecordError};
+use super::{Chunk, Column, Field, FieldKind, TableSink};
+use crate::disk::{At, WriteRecordError, sync_dir};
 use crate::json::FileJson;
 use crate::run::ReadTableError;
 use ::parquet::basic::{Compression, LogicalType, Repetition, TimeUnit, Type as PhysicalType};
@@ -24,6 +24,33 @@ pub(crate) struct TableWriter {
     path: PathBuf,
     fields: Vec<Field>,
     writer: SerializedFileWriter<Summed<BufWriter<AtomicFile>>>,
+}
+
+/// A table that is made to be passed on, as one file with its name.
+pub struct ParquetWriter(TableWriter);
+
+impl ParquetWriter {
+    /// Begins the table.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn create(path: &Path, fields: Vec<Field>) -> Result<Self, WriteRecordError> {
+        TableWriter::create_shared(path, fields).map(Self)
+    }
+}
+
+impl TableSink for ParquetWriter {
+    fn write(&mut self, chunk: &mut Chunk) -> Result<(), WriteRecordError> {
+        self.0.write(chunk)
+    }
+
+    fn finish(self: Box<Self>) -> Result<(), WriteRecordError> {
+        let path = self.0.path.clone();
+        let mut written = self.0.finish()?;
+        written.sync()?;
+        written.commit()?;
+        sync_dir(path.parent().expect("a table is in a directory"))
+    }
 }
 
 /// A table that is complete and synced but does not have its name yet.

@@ -4,6 +4,7 @@ mod epochs;
 mod error;
 mod json;
 mod objective;
+mod offers;
 mod promise;
 mod running;
 mod tradeoff;
@@ -11,6 +12,7 @@ mod weak;
 
 pub use epochs::FreeEpochs;
 pub use error::PickError;
+pub use offers::{Offer, Offers, STEPS, offers};
 pub use promise::{Settings, Standing, StateError, settings_of, standing, state};
 pub use running::{BesideAnswer, Line, RunningJob};
 pub use tradeoff::Tradeoff;

@@ -1,0 +1,3 @@
+//! The live page and the deadline queue.
+
+pub mod queue;

@@ -21,6 +21,7 @@
 //! - [`analyze`], [`predict`], [`pick`] and [`size`] answer what matters, what will
 //!   be, what to run and with how many machines. [`Results::ask`] takes any of
 //!   their questions.
+//! - [`simulate`] says how a training would go on a cluster that was never run.
 //! - [`promises`] holds what was promised of runs against what came.
 //! - [`compare`] says whether runs differ, and in what.
 //! - [`tune`] says what a search runs next, from the runs that have ended.
@@ -49,6 +50,7 @@ mod question;
 pub mod report;
 pub mod results;
 mod settings;
+pub mod simulate;
 pub mod size;
 pub mod study_file;
 pub mod tune;

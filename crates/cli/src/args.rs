@@ -2,8 +2,8 @@
 
 use crate::commands::{
     agent, analyze, compare, completions, design, diagnose, doctor, evaluate, export, ls, man,
-    pick, predict, predict_batch, promises, queue, quickstart, report, run, show, size, study,
-    train, tune, version,
+    pick, predict, predict_batch, promises, queue, quickstart, report, run, show, simulate, size,
+    study, train, tune, version,
 };
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -70,6 +70,8 @@ enum Command {
     Promises(promises::Args),
     /// Size a cluster for a deadline at least cost.
     Size(size::Args),
+    /// Simulate a training on a cluster of up to ten thousand workers, under any consistency.
+    Simulate(Box<simulate::Args>),
     /// Search for the best level of a factor by real runs; the same command resumes.
     Tune(Box<tune::Args>),
     /// Say how long jobs wait, and how many a cluster can take.
@@ -121,6 +123,7 @@ impl Args {
             Command::Predict(args) => predict::predict(&args),
             Command::Pick(args) => pick::pick(&args, words),
             Command::Promises(args) => promises::promises(&args),
+            Command::Simulate(args) => simulate::simulate(&args),
             Command::Size(args) => size::size(&args),
             Command::Tune(args) => tune::tune(&args),
             Command::Queue(args) => queue::queue(&args),

@@ -39,6 +39,7 @@ pub mod pick;
 pub mod predict;
 pub mod processes;
 pub mod promises;
+pub mod simulate;
 pub mod size;
 pub mod spark;
 pub mod text;

@@ -86,6 +86,7 @@ impl Coordinator {
         let missing = self
             .present()
             .filter(|(_, member)| member.next <= open)
+            .take(spare + 1)
             .count();
         if self.gathered == 0 || missing > spare {
             return false;

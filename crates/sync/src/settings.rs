@@ -5,8 +5,8 @@ use std::time::Duration;
 use crate::clock::nanos;
 use crate::{Clock, Consistency, OnWorkerLoss, Tick, WorkerCountError};
 
-/// The most workers a run has room for.
-pub(crate) const MOST_WORKERS: u32 = 4096;
+/// The most workers a run has room for, simulated ones included.
+pub(crate) const MOST_WORKERS: u32 = 16_384;
 
 /// How a run is coordinated. Every server of a run has the same settings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,7 +45,7 @@ impl Settings {
     ///
     /// # Errors
     /// If the model [does not suit](Consistency::check_workers) the number of
-    /// workers, or there are more than 4096.
+    /// workers, or there are more than 16,384.
     pub const fn new(consistency: Consistency, workers: u32) -> Result<Self, SettingsError> {
         if workers > MOST_WORKERS {
             return Err(SettingsError::TooManyWorkers { workers });
@@ -78,7 +78,7 @@ impl Settings {
     }
 
     /// Leaves room for workers that join later, beyond those of the start, up
-    /// to `capacity` in all (4096 at most).
+    /// to `capacity` in all (16,384 at most).
     #[must_use]
     pub const fn with_room_for(mut self, capacity: u32) -> Self {
         self.capacity = if capacity < self.workers {

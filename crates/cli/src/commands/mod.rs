@@ -20,6 +20,7 @@ pub(crate) mod quickstart;
 pub(crate) mod report;
 pub(crate) mod run;
 pub(crate) mod show;
+pub(crate) mod simulate;
 pub(crate) mod size;
 pub(crate) mod study;
 mod table_args;

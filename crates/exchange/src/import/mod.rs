@@ -337,8 +337,11 @@ fn cell(kind: ColumnKind, value: &str) -> Cell {
     }
 }
 
-/// The rows of a CSV file by column, with their lines.
-fn rows(path: &Path) -> Result<(Vec<String>, Vec<(u64, Vec<String>)>), ImportError> {
+/// The names of a CSV file's columns, and its rows with their lines.
+type CsvRows = (Vec<String>, Vec<(u64, Vec<String>)>);
+
+/// The rows of a CSV file by column.
+fn rows(path: &Path) -> Result<CsvRows, ImportError> {
     let bytes = paceline_files::read_regular(path, MOST_BYTES)?;
     let mut reader = csv::Reader::from_reader(bytes.as_slice());
     let wrong = |error: csv::Error| ImportError::Line {

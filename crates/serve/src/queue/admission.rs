@@ -110,7 +110,14 @@ pub fn admit(present: &[Item], candidates: &[Candidate], wish: &Wish, cpus: u32)
     }
     match best {
         Some((.., accepted)) => Decision::Accepted(accepted),
-        None => Decision::Refused(refuse(present, candidates, &order, wish, cpus, nearest_miss)),
+        None => Decision::Refused(refuse(
+            present,
+            candidates,
+            &order,
+            wish,
+            cpus,
+            nearest_miss,
+        )),
     }
 }
 
@@ -251,17 +258,30 @@ mod tests {
 
     #[test]
     fn the_best_that_keeps_its_deadline_is_taken() {
-        let candidates = [candidate(0.9, 50.0, 2), candidate(0.95, 100.0, 2), candidate(0.99, 300.0, 2)];
+        let candidates = [
+            candidate(0.9, 50.0, 2),
+            candidate(0.95, 100.0, 2),
+            candidate(0.99, 300.0, 2),
+        ];
         let found = accepted(admit(&[], &candidates, &wish(120.0), 2));
         assert_eq!(found.candidate, 1);
-        assert!(found.probability >= 0.95 && found.latest_s <= 120.0, "{found:?}");
+        assert!(
+            found.probability >= 0.95 && found.latest_s <= 120.0,
+            "{found:?}"
+        );
         // Behind another job there is time for less.
         let present = [running("a", 60.0, 2, 100.0)];
-        assert_eq!(accepted(admit(&present, &candidates, &wish(120.0), 2)).candidate, 0);
+        assert_eq!(
+            accepted(admit(&present, &candidates, &wish(120.0), 2)).candidate,
+            0
+        );
         // On CPUs of its own it need not wait.
         let present = [running("a", 60.0, 1, 100.0)];
         let narrow = [candidate(0.95, 100.0, 1)];
-        assert_eq!(accepted(admit(&present, &narrow, &wish(120.0), 2)).candidate, 0);
+        assert_eq!(
+            accepted(admit(&present, &narrow, &wish(120.0), 2)).candidate,
+            0
+        );
     }
 
     #[test]
@@ -272,10 +292,18 @@ mod tests {
         let nearest = found.nearest_s.unwrap();
         assert!((105.0..125.0).contains(&nearest), "{nearest}");
         // That deadline is really kept.
-        accepted(admit(&present, &[candidate(0.9, 50.0, 2)], &wish(nearest + 0.1), 2));
+        accepted(admit(
+            &present,
+            &[candidate(0.9, 50.0, 2)],
+            &wish(nearest + 0.1),
+            2,
+        ));
         // Alone it would not do either: nobody is in the way.
         let found = refused(admit(&present, &[candidate(0.9, 500.0, 2)], &wish(80.0), 2));
-        assert!(found.in_the_way.is_empty() && found.best == 0.0, "{found:?}");
+        assert!(
+            found.in_the_way.is_empty() && found.best == 0.0,
+            "{found:?}"
+        );
     }
 
     #[test]

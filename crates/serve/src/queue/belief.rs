@@ -55,7 +55,11 @@ impl Belief {
         let worked_s = worked_s.max(0.0);
         if let Some(done) = done.filter(|done| *done > 0.0 && *done <= 1.0) {
             let observed = worked_s / done;
-            let parts: &[f64] = if self.0.is_empty() { &[observed] } else { &self.0 };
+            let parts: &[f64] = if self.0.is_empty() {
+                &[observed]
+            } else {
+                &self.0
+            };
             return Self::new(parts.iter().map(|&part| {
                 let total = done * observed + (1.0 - done) * part;
                 // Whatever was believed: the share that is left takes its time.
@@ -120,11 +124,17 @@ mod tests {
     fn what_would_have_ended_before_is_ruled_out() {
         let belief = Belief::new((1..=40).map(f64::from));
         let left = belief.left(30.0, None);
-        assert!(left.quantile(0.0) > 0.0 && left.quantile(1.0) <= 10.0, "{left:?}");
+        assert!(
+            left.quantile(0.0) > 0.0 && left.quantile(1.0) <= 10.0,
+            "{left:?}"
+        );
         assert!((left.median() - 5.5).abs() < 0.6, "{left:?}");
         // Everything believed is over: it is said to last, not to be done.
         let left = belief.left(60.0, None);
-        assert!(left.median() > 10.0 && left.quantile(1.0) <= 30.0, "{left:?}");
+        assert!(
+            left.median() > 10.0 && left.quantile(1.0) <= 30.0,
+            "{left:?}"
+        );
         assert!(Belief::default().left(5.0, None).is_empty());
     }
 }

@@ -166,7 +166,9 @@ impl Work {
         match self {
             Self::Study { dir, settings } => {
                 let name = dir.file_name().unwrap_or(dir.as_os_str()).to_string_lossy();
-                let settings = settings.iter().map(|(name, level)| format!("{name}={level}"));
+                let settings = settings
+                    .iter()
+                    .map(|(name, level)| format!("{name}={level}"));
                 let settings: Vec<String> = settings.collect();
                 format!("{name}: {}", settings.join(", "))
             }

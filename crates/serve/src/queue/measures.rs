@@ -99,8 +99,7 @@ pub fn measures(subjects: &[Subject], cpus: u32) -> Vec<Measure> {
     loop {
         let before = outlook(&subjects, cpus);
         let threatened = (0..subjects.len()).filter(|&at| {
-            is_threatened(&subjects[at].item, &before[at])
-                && !seen.contains(&subjects[at].item.id)
+            is_threatened(&subjects[at].item, &before[at]) && !seen.contains(&subjects[at].item.id)
         });
         let due = |at: usize| subjects[at].item.due_s.unwrap_or(f64::INFINITY);
         let Some(at) = threatened.min_by(|&a, &b| due(a).total_cmp(&due(b))) else {
@@ -154,9 +153,10 @@ fn free(subjects: &[Subject], cpus: u32) -> u32 {
 fn widened(subjects: &[Subject], at: usize, free: u32) -> Option<(u32, Vec<Subject>)> {
     let one = &subjects[at];
     let own = one.item.cpus;
-    let wider = one.faster.iter().filter(|(cpus, times)| {
-        *cpus > own && *cpus <= own + free && *times > 1.0
-    });
+    let wider = one
+        .faster
+        .iter()
+        .filter(|(cpus, times)| *cpus > own && *cpus <= own + free && *times > 1.0);
     let &(cpus, times) = wider.max_by(|a, b| a.1.total_cmp(&b.1))?;
     let mut changed = subjects.to_vec();
     changed[at].item.cpus = cpus;
@@ -180,7 +180,8 @@ fn fewer_neighbours(subjects: &[Subject], at: usize, cpus: u32) -> Tried {
         let due = one.item.due_s.unwrap_or(f64::INFINITY);
         due - one.item.left.median()
     };
-    let neighbours = (0..subjects.len()).filter(|&other| other != at && subjects[other].item.active);
+    let neighbours =
+        (0..subjects.len()).filter(|&other| other != at && subjects[other].item.active);
     let other = neighbours.max_by(|&a, &b| slack(&subjects[a]).total_cmp(&slack(&subjects[b])))?;
     let mut changed = subjects.to_vec();
     changed[other].item.active = false;

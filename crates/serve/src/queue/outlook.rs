@@ -40,7 +40,10 @@ impl End {
     pub fn quantile(&self, p: f64) -> f64 {
         let last = self.draws.len().saturating_sub(1);
         let at = (p * self.draws.len() as f64).ceil() as usize;
-        self.draws.get(at.saturating_sub(1).min(last)).copied().unwrap_or(0.0)
+        self.draws
+            .get(at.saturating_sub(1).min(last))
+            .copied()
+            .unwrap_or(0.0)
     }
 }
 
@@ -121,7 +124,9 @@ fn simulate(items: &[Item], times: &[f64], cpus: u32) -> Vec<f64> {
             }
         }
     }
-    ends.into_iter().map(|end| end.unwrap_or(f64::INFINITY)).collect()
+    ends.into_iter()
+        .map(|end| end.unwrap_or(f64::INFINITY))
+        .collect()
 }
 
 /// A standard normal deviation that is the same for the same name and draw.
@@ -157,14 +162,25 @@ mod tests {
     }
 
     fn check(items: &[Item], cpus: u32, expected: &[f64]) {
-        let found: Vec<f64> = ends(items, cpus).iter().map(|end| end.quantile(0.5)).collect();
+        let found: Vec<f64> = ends(items, cpus)
+            .iter()
+            .map(|end| end.quantile(0.5))
+            .collect();
         assert_eq!(found, expected);
     }
 
     #[test]
     fn who_waits_starts_in_order_when_cpus_are_free() {
         let two = |id, seconds, active| item(id, seconds, 2, active, None);
-        check(&[two("a", 5.0, true), two("b", 3.0, false), two("c", 1.0, false)], 2, &[5.0, 8.0, 9.0]);
+        check(
+            &[
+                two("a", 5.0, true),
+                two("b", 3.0, false),
+                two("c", 1.0, false),
+            ],
+            2,
+            &[5.0, 8.0, 9.0],
+        );
         // A small one passes a large one that does not fit.
         let items = [
             item("a", 5.0, 1, true, None),

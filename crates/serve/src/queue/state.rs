@@ -93,7 +93,9 @@ impl Known {
     pub fn word(&self) -> &'static str {
         match &self.stage {
             Stage::Waiting => "waiting",
-            Stage::Running { paused_ms: Some(_), .. } => "stopped for a while",
+            Stage::Running {
+                paused_ms: Some(_), ..
+            } => "stopped for a while",
             Stage::Running { .. } => "running",
             Stage::Ended { done: true, .. } => "done",
             Stage::Ended { .. } => "failed",
@@ -111,7 +113,11 @@ impl Known {
     #[must_use]
     pub fn held(&self) -> &[u32] {
         match &self.stage {
-            Stage::Running { cpus, paused_ms: None, .. } => cpus,
+            Stage::Running {
+                cpus,
+                paused_ms: None,
+                ..
+            } => cpus,
             _ => &[],
         }
     }
@@ -133,7 +139,12 @@ impl Known {
     #[must_use]
     pub fn worked_s(&self, now_ms: u64) -> f64 {
         match self.stage {
-            Stage::Running { since_ms, paused_ms, stopped_ms, .. } => {
+            Stage::Running {
+                since_ms,
+                paused_ms,
+                stopped_ms,
+                ..
+            } => {
                 let until = paused_ms.unwrap_or(now_ms);
                 let worked = until.saturating_sub(since_ms).saturating_sub(stopped_ms);
                 worked as f64 / 1000.0
@@ -145,7 +156,10 @@ impl Known {
     /// The job as the outlook sees it; `done` is the share that it has told to be done.
     #[must_use]
     pub fn item(&self, now_ms: u64, done: Option<f64>) -> Item {
-        let due = self.job.deadline_ms.map(|due| (due as f64 - now_ms as f64) / 1000.0);
+        let due = self
+            .job
+            .deadline_ms
+            .map(|due| (due as f64 - now_ms as f64) / 1000.0);
         let runs = matches!(self.stage, Stage::Running { .. });
         let held = self.held().len() as u32;
         Item {
@@ -185,7 +199,11 @@ impl State {
     pub fn apply(&mut self, entry: &Entry) {
         let (id, time) = match entry {
             Entry::Accepted(job) => return self.accept(job),
-            Entry::Refitted { study, time_ms, why } => {
+            Entry::Refitted {
+                study,
+                time_ms,
+                why,
+            } => {
                 self.refits.push((study.clone(), *time_ms, why.clone()));
                 return;
             }
@@ -214,7 +232,13 @@ impl State {
                 known.acts.push((time, words.clone()));
                 known.act(measure, time);
             }
-            Entry::Ended { done, outcome, duration_s, values, .. } => {
+            Entry::Ended {
+                done,
+                outcome,
+                duration_s,
+                values,
+                ..
+            } => {
                 known.stage = Stage::Ended {
                     time_ms: time,
                     done: *done,
@@ -286,7 +310,13 @@ impl State {
             Subject {
                 item: one.item(now_ms, progress.share),
                 faster: one.job.faster.clone(),
-                paused: matches!(one.stage, Stage::Running { paused_ms: Some(_), .. }),
+                paused: matches!(
+                    one.stage,
+                    Stage::Running {
+                        paused_ms: Some(_),
+                        ..
+                    }
+                ),
                 epochs: all.map(|all| (progress.epochs.unwrap_or(0), all)),
             }
         })
@@ -297,7 +327,11 @@ impl State {
     pub fn durations_of<'a>(&'a self, work: &'a Work) -> impl Iterator<Item = f64> + 'a {
         let same = self.jobs.iter().filter(move |one| one.job.work == *work);
         same.filter_map(|one| match one.stage {
-            Stage::Ended { done: true, duration_s, .. } => Some(duration_s),
+            Stage::Ended {
+                done: true,
+                duration_s,
+                ..
+            } => Some(duration_s),
             _ => None,
         })
     }
@@ -319,7 +353,15 @@ impl Known {
             (Act::Paused, Stage::Running { paused_ms, .. }) => {
                 paused_ms.get_or_insert(time);
             }
-            (Act::Resumed { cpus: new }, Stage::Running { cpus, paused_ms, stopped_ms, .. }) => {
+            (
+                Act::Resumed { cpus: new },
+                Stage::Running {
+                    cpus,
+                    paused_ms,
+                    stopped_ms,
+                    ..
+                },
+            ) => {
                 *cpus = new.clone();
                 if let Some(since) = paused_ms.take() {
                     *stopped_ms += time.saturating_sub(since);
@@ -393,14 +435,26 @@ mod tests {
     #[test]
     fn a_promise_is_kept_by_what_was_done_in_time() {
         let check = |entry: Entry, expected: Kept| {
-            let entries = [Entry::Accepted(Box::new(job("j1", Some(100)))), starting("j1", 1), entry];
+            let entries = [
+                Entry::Accepted(Box::new(job("j1", Some(100)))),
+                starting("j1", 1),
+                entry,
+            ];
             assert_eq!(State::replay(&entries).jobs()[0].kept(), expected);
         };
         check(ended("j1", 100, true), Kept::Kept);
         check(ended("j1", 101, true), Kept::Broken);
         check(ended("j1", 50, false), Kept::Broken);
-        check(Entry::Settled { job: "j1".to_owned() }, Kept::Open);
-        let cancelled = Entry::Cancelled { job: "j1".to_owned(), time_ms: 7 };
+        check(
+            Entry::Settled {
+                job: "j1".to_owned(),
+            },
+            Kept::Open,
+        );
+        let cancelled = Entry::Cancelled {
+            job: "j1".to_owned(),
+            time_ms: 7,
+        };
         check(cancelled, Kept::Nothing);
     }
 
@@ -430,7 +484,11 @@ mod tests {
             starting("b", 1),
             acted("e", 2, Act::First),
         ]);
-        let order: Vec<&str> = state.in_order().iter().map(|one| one.job.id.as_str()).collect();
+        let order: Vec<&str> = state
+            .in_order()
+            .iter()
+            .map(|one| one.job.id.as_str())
+            .collect();
         assert_eq!(order, ["b", "e", "c", "d", "a"]);
     }
 
@@ -440,7 +498,10 @@ mod tests {
             0 => Entry::Accepted(Box::new(job(id, Some(time)))),
             1 => starting(id, time),
             2 => ended(id, time, time % 2 == 0),
-            3 => Entry::Cancelled { job: id.to_owned(), time_ms: time },
+            3 => Entry::Cancelled {
+                job: id.to_owned(),
+                time_ms: time,
+            },
             4 => acted(id, time, Act::Paused),
             5 => acted(id, time, Act::Resumed { cpus: vec![0] }),
             _ => Entry::Settled { job: id.to_owned() },

@@ -93,8 +93,14 @@ impl Series {
     /// # Errors
     /// If the disk refuses.
     pub fn write(&self, dir: &Path) -> Result<(), WriteRecordError> {
-        paceline_files::create_private_directory(dir)
-            .map_err(|error| WriteRecordError::io(dir, error))?;
+        let failed = |error| WriteRecordError::io(dir, error);
+        if let Some(parent) = dir.parent().filter(|it| !it.as_os_str().is_empty()) {
+            paceline_files::create_directory(parent).map_err(failed)?;
+        }
+        // The user may have made it already.
+        if !dir.is_dir() {
+            paceline_files::create_private_directory(dir).map_err(failed)?;
+        }
         let json = SeriesJson {
             version: VERSION,
             commands: self.commands.clone(),
@@ -324,7 +330,7 @@ mod tests {
     #[test]
     fn what_was_written_is_read_and_a_changed_bit_is_found() {
         let dir = tempfile::tempdir().unwrap();
-        let place = dir.path().join("s");
+        let place = dir.path().join("runs/s");
         assert_eq!(Series::read(&place).unwrap(), None);
         let series = series(2);
         series.write(&place).unwrap();

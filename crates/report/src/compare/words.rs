@@ -32,15 +32,15 @@ pub(super) fn change(one: &Compared) -> String {
     }
 }
 
-/// `+8.1% to +16.6%`.
+/// `+8.1% to +16.6%`. What cannot be negative does not fall by more than all of it.
 pub(super) fn interval(one: &Compared) -> String {
     let ratio = one.welch.and_then(|welch| welch.ratio);
     ratio.map_or(String::new(), |ratio| {
-        format!(
-            "{} to {}",
-            signed(ratio.lower - 1.0),
-            signed(ratio.upper - 1.0)
-        )
+        let lower = match one.quantity.unit {
+            Unit::Number => ratio.lower,
+            Unit::Seconds | Unit::Bytes | Unit::Joules | Unit::Cpus => ratio.lower.max(0.0),
+        };
+        format!("{} to {}", signed(lower - 1.0), signed(ratio.upper - 1.0))
     })
 }
 

@@ -23,6 +23,7 @@
 //!   their questions.
 //! - [`simulate`] says how a training would go on a cluster that was never run.
 //! - [`promises`] holds what was promised of runs against what came.
+//! - [`behaviour`] says which runs of a study behave alike, and which is odd.
 //! - [`compare`] says whether runs differ, and in what.
 //! - [`tune`] says what a search runs next, from the runs that have ended.
 //! - [`design`] says what a planned study will be able to tell.
@@ -38,6 +39,7 @@
 //! [`Results::ask`]: results::Results::ask
 
 pub mod analyze;
+pub mod behaviour;
 pub mod compare;
 pub mod design;
 pub mod disturbed;

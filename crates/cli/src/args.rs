@@ -2,8 +2,8 @@
 
 use crate::commands::{
     agent, analyze, compare, completions, design, diagnose, doctor, evaluate, export, ls, man,
-    pick, predict, predict_batch, promises, queue, quickstart, report, run, show, simulate, size,
-    study, train, tune, version,
+    pick, predict, predict_batch, promises, queue, quickstart, report, run, runs, show, simulate,
+    size, study, train, tune, version,
 };
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -76,6 +76,8 @@ enum Command {
     Tune(Box<tune::Args>),
     /// Say how long jobs wait, and how many a cluster can take.
     Queue(Box<queue::Args>),
+    /// Say which runs of a study behave alike, and which is odd.
+    Runs(runs::Args),
     /// Write everything about a study or a run on one page.
     Report(report::Args),
     /// Say what this machine offers, what is missing, and how to get it.
@@ -127,6 +129,7 @@ impl Args {
             Command::Size(args) => size::size(&args),
             Command::Tune(args) => tune::tune(&args),
             Command::Queue(args) => queue::queue(&args),
+            Command::Runs(args) => runs::runs(&args),
             Command::Report(args) => report::report(&args),
             Command::Doctor(args) => doctor::doctor(&args),
             Command::Completions(args) => completions::completions(&args),

@@ -208,3 +208,34 @@ fn what_cannot_be_compared_is_refused() {
     fs::write(&series, text).unwrap();
     run(path, ["compare", "f"]).fails(4, "series.json is damaged");
 }
+
+#[test]
+fn the_runs_of_a_study_are_grouped_by_what_they_do() {
+    let dir = tempfile::tempdir().unwrap();
+    let study = r#"
+[job]
+command = ["sh", "-c", '''printf '\173"value": %s\175\n' "$1"''', "sh", "{x}00"]
+[factors]
+x = [1, 2]
+[design]
+kind = "full"
+replicates = 4
+[responses]
+value = "value"
+"#;
+    fs::write(dir.path().join("s.toml"), study).unwrap();
+    let ran = run(dir.path(), ["study", "run", "s.toml", "--quiet"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    let told = run(dir.path(), ["runs", "s.toml", "--format", "json"]);
+    assert_eq!(told.code, Some(0), "{}", told.err);
+    let answer = json(&told.out);
+    assert_eq!(
+        (&answer["version"], &answer["runs"]),
+        (&1.into(), &8.into())
+    );
+    let quantities = answer["quantities"].as_array().unwrap();
+    assert!(quantities.contains(&"value".into()) && quantities.contains(&"duration_s".into()));
+    let text = run(dir.path(), ["runs", "s.toml"]);
+    assert!(text.out.contains("8 runs"), "{}", text.out);
+    run(dir.path(), ["runs", "nowhere"]).fails(2, "nowhere");
+}

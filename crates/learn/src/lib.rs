@@ -86,6 +86,7 @@ mod order_statistics;
 mod parameter;
 mod parts;
 mod samples;
+mod silhouette;
 mod standardize;
 mod svm;
 mod tree;
@@ -113,6 +114,7 @@ pub use paceline_numeric::Threads;
 pub use parameter::ParameterError;
 pub use parts::PartsError;
 pub use samples::{DenseRows, Labelled, LabelledError, Rows, RowsError, SparseRows};
+pub use silhouette::{ChosenClusters, choose_clusters, silhouettes};
 pub use standardize::Standardizer;
 pub use svm::{
     HingeLoss, KernelSvm, KernelSvmModel, KernelSvmParams, KernelSvmParts, LinearClassifier,

@@ -13,6 +13,7 @@
 //! - [`trace`] makes a run's samples and events small enough for a page.
 //! - [`design`], [`predict`], [`pick`], [`promises`], [`size`] and [`tune`] show the answers of
 //!   those names as text.
+//! - [`behaviour`] says which runs of a study are alike and which is odd.
 //! - [`compare`] shows whether runs differ, as text and page.
 //! - [`dossier`] is the whole report on a study or a run.
 //!
@@ -22,6 +23,7 @@
 
 pub mod analyze;
 mod base64;
+pub mod behaviour;
 pub mod chart;
 pub mod compare;
 pub mod design;

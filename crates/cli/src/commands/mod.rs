@@ -19,6 +19,7 @@ pub(crate) mod queue;
 pub(crate) mod quickstart;
 pub(crate) mod report;
 pub(crate) mod run;
+pub(crate) mod runs;
 pub(crate) mod show;
 pub(crate) mod simulate;
 pub(crate) mod size;

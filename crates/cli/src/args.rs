@@ -1,9 +1,9 @@
 //! What the user typed.
 
 use crate::commands::{
-    agent, analyze, compare, completions, design, diagnose, doctor, evaluate, export, ls, man,
-    pick, predict, predict_batch, promises, queue, quickstart, report, run, runs, show, simulate,
-    size, study, train, tune, version,
+    agent, analyze, compare, completions, design, diagnose, doctor, evaluate, export, import, ls,
+    man, pick, predict, predict_batch, promises, queue, quickstart, report, run, runs, show,
+    simulate, size, study, train, tune, version,
 };
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -33,8 +33,10 @@ enum Command {
     Ls(ls::Args),
     /// Say whether runs differ and in what: records, or commands that are run in turn.
     Compare(compare::Args),
-    /// Write a run's samples and events for other tools.
+    /// Write a run or a study for other tools.
     Export(export::Args),
+    /// Make a table of other tools' runs.
+    Import(import::Args),
     /// Train a model: the built-in trainer, profiled like any command.
     Train(Box<train::Args>),
     /// Train in this process; what `train` and studies start.
@@ -111,6 +113,7 @@ impl Args {
             Command::Ls(args) => ls::ls(&args),
             Command::Compare(args) => compare::compare(args),
             Command::Export(args) => export::export(&args),
+            Command::Import(args) => import::import(&args),
             Command::Train(args) => train::train(&args, &words[1..]),
             Command::Trainer(args) => train::trainer(&args),
             Command::Worker(args) => train::worker(&args),

@@ -1,6 +1,7 @@
 //! What a person reads when a command cannot go on.
 
 use crate::exit::Exit;
+use crate::output::stderr_page;
 use paceline_answers::{Explained, Fault};
 use paceline_model::error_chain;
 use std::io::Write;
@@ -87,9 +88,10 @@ impl Failure {
 
     /// Prints the failure to stderr, causes included, and gives the exit code.
     pub(crate) fn report(&self) -> ExitCode {
-        let mut text = format!("error: {}", error_chain(self.error.as_ref()));
+        let style = stderr_page().style;
+        let mut text = style.line(&format!("error: {}", error_chain(self.error.as_ref())));
         if let Some(hint) = &self.hint {
-            text.push_str(&format!("\nhint: {hint}"));
+            text.push_str(&format!("\n{}", style.line(&format!("hint: {hint}"))));
         }
         // With stderr closed there is nobody left to tell; the code still says it.
         let _ = writeln!(std::io::stderr(), "{text}");

@@ -21,7 +21,9 @@ pub(crate) fn stderr_page() -> Page {
 
 fn page(terminal: bool) -> Page {
     #[expect(clippy::disallowed_methods, reason = "the cli reads the environment")]
-    let colourless = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    let said = |name| std::env::var_os(name).filter(|value| !value.is_empty());
+    let forced = said("CLICOLOR_FORCE").is_some_and(|value| value != "0");
+    let colourless = said("NO_COLOR").is_some();
     let size = terminal_size::terminal_size();
     let columns = size.map_or(*WIDTHS.end(), |(width, _)| usize::from(width.0));
     Page {
@@ -29,7 +31,7 @@ fn page(terminal: bool) -> Page {
             true => columns.clamp(*WIDTHS.start(), *WIDTHS.end()),
             false => *WIDTHS.end(),
         },
-        style: if terminal && !colourless {
+        style: if (terminal || forced) && !colourless {
             Style::Ansi
         } else {
             Style::Plain
@@ -51,7 +53,7 @@ pub(crate) fn data(text: &str) -> Result<(), Failure> {
 /// Says something to the user that is not a result.
 pub(crate) fn tell(text: &str) {
     // With stderr closed there is nobody to tell.
-    let _ = writeln!(std::io::stderr(), "{text}");
+    let _ = writeln!(std::io::stderr(), "{}", stderr_page().style.line(text));
 }
 
 /// The version of every JSON document that is printed: it grows when a key is removed or

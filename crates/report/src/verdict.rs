@@ -2,13 +2,13 @@
 
 use crate::gpus;
 use crate::number::{bytes, duration, percent, rate, significant};
-use crate::text::{Style, printable, truncate};
+use crate::text::{Style, columns, printable, wrap_whole};
 use paceline_diagnose::{Amount, Cause, Diagnosis, Held, Holder, Phase, Resource};
 use paceline_model::{NodeName, Verdict};
 use paceline_records::{Manifest, State};
 use std::path::Path;
 
-/// A verdict never has more lines than this.
+/// A verdict never says more than this many things; each is a line where it fits.
 pub const MOST_LINES: usize = 15;
 
 /// The labels' column.
@@ -86,13 +86,20 @@ impl Lines {
             .lines
             .iter()
             .any(|line| line.starts_with(&self.style.dim(&label)));
-        let text = truncate(&printable(text), self.width.saturating_sub(LABEL));
-        let label = if repeated {
-            " ".repeat(LABEL)
-        } else {
-            self.style.dim(&label)
+        let indent = " ".repeat(LABEL);
+        let label = match repeated {
+            true => indent.clone(),
+            false => self.style.dim(&label),
         };
-        self.lines.push(format!("{label}{text}"));
+        // What does not fit goes on below: nothing is cut, whatever it is printed on.
+        let text = printable(text);
+        let room = self.width.saturating_sub(LABEL);
+        let parts = match columns(&text) <= room {
+            true => vec![text],
+            false => wrap_whole(&text, room),
+        };
+        let parts = parts.join(&format!("\n{indent}"));
+        self.lines.push(format!("{label}{parts}"));
     }
 }
 
@@ -112,9 +119,10 @@ fn headline(run: &Run<'_>, style: Style) -> String {
         (None, _) => "runs".to_owned(),
         (Some(end), _) => {
             let outcome = end.outcome.to_string();
-            let preposition = match end.outcome.verdict() {
-                Verdict::Done => "in",
-                Verdict::Failed | Verdict::Unfinished => "after",
+            let (outcome, preposition) = match end.outcome.verdict() {
+                Verdict::Done => (style.good(&outcome), "in"),
+                Verdict::Failed => (style.bad(&outcome), "after"),
+                Verdict::Unfinished => (style.careful(&outcome), "after"),
             };
             format!(
                 "{outcome} {preposition} {}",

@@ -9,6 +9,7 @@ pub(crate) mod diagnose;
 pub(crate) mod doctor;
 pub(crate) mod evaluate;
 pub(crate) mod export;
+pub(crate) mod import;
 pub(crate) mod ls;
 pub(crate) mod man;
 pub(crate) mod pick;

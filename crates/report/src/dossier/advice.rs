@@ -86,12 +86,11 @@ fn value(prediction: &Prediction) -> String {
         .map_or(ABSENT.to_owned(), |value| significant(value, 3))
 }
 
-pub(super) fn section(advice: &Advice<'_>) -> Section {
+/// Nothing where nothing is recommended: the summary says why.
+pub(super) fn section(advice: &Advice<'_>) -> Option<Section> {
     let section = Section::new("pick", "What to run");
     let advised = match advice {
-        Advice::Nothing(why) => {
-            return section.paragraph(&format!("No configuration is recommended: {why}."));
-        }
+        Advice::Nothing(_) => return None,
         Advice::Pick(advised) => advised,
     };
     let best = advised.best();
@@ -136,7 +135,7 @@ pub(super) fn section(advice: &Advice<'_>) -> Section {
     if !said.is_empty() {
         section = section.list(false, said);
     }
-    match &advised.tradeoff {
+    Some(match &advised.tradeoff {
         Some(tradeoff) => section
             .subheading(&format!(
                 "Trade-off between {} and {}",
@@ -149,7 +148,7 @@ pub(super) fn section(advice: &Advice<'_>) -> Section {
             )
             .push(front_table(advised, tradeoff)),
         None => section,
-    }
+    })
 }
 
 fn promises(advised: &AloneAnswer, best: &Picked) -> HtmlTable {

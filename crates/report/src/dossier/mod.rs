@@ -152,8 +152,10 @@ impl Dossier<'_> {
             .style(CSS)
             .section(summary::section(self));
         if let Some(study) = &self.study {
+            if let Some(advised) = advice::section(&study.advice) {
+                page = page.section(advised);
+            }
             page = page
-                .section(advice::section(&study.advice))
                 .section(promises::section(study.promises))
                 .section(findings::section(study))
                 .section(forecast::section(study));

@@ -60,10 +60,23 @@ pub fn printable(text: &str) -> String {
 /// ```
 #[must_use]
 pub fn wrap(text: &str, width: usize) -> Vec<String> {
+    wrap_words(
+        text.split_whitespace().map(|word| truncate(word, width)),
+        width,
+    )
+}
+
+/// As [`wrap`], but a word longer than a line, such as a path, stays whole on a line
+/// of its own: the reader may want to copy it.
+#[must_use]
+pub fn wrap_whole(text: &str, width: usize) -> Vec<String> {
+    wrap_words(text.split_whitespace().map(str::to_owned), width)
+}
+
+fn wrap_words(words: impl Iterator<Item = String>, width: usize) -> Vec<String> {
     let mut lines = Vec::new();
     let mut line = String::new();
-    for word in text.split_whitespace() {
-        let word = truncate(word, width);
+    for word in words {
         if !line.is_empty() && columns(&line) + 1 + columns(&word) > width {
             lines.push(std::mem::take(&mut line));
         }

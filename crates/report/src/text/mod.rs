@@ -10,7 +10,7 @@ mod table;
 mod track;
 
 pub use bar::{bar, shorten, sparkline};
-pub use columns::{columns, paragraph, printable, truncate, wrap};
+pub use columns::{columns, paragraph, printable, truncate, wrap, wrap_whole};
 pub use interval::interval;
 pub use page::Page;
 pub use style::Style;

@@ -1,6 +1,7 @@
 // The list of runs: filter, sort, select.
 
-const ROWS = 12;
+// So many at first; the others on request, on paper, and for a search.
+const ROWS = 100;
 const STANDINGS = ['done', 'failed', 'unfinished', 'to do'];
 
 // The levels of a run in words.
@@ -28,6 +29,7 @@ class RunList {
       ...D.responses.map((name, i) => ({ text: name, number: true, value: (run) => significant(run.r[i]), order: (run) => run.r[i] })),
       ...(timed ? [] : [{ text: 'duration', number: true, value: (run) => seconds(run.d), order: (run) => run.d }]),
       { text: 'held by', value: (run) => (run.h ? `${run.h[0]} ${percent(run.h[1])}` : '–'), order: (run) => (run.h ? run.h[0] : null) },
+      ...(D.runs.some((run) => run.q) ? [{ text: 'disturbed by', value: (run) => run.q || '–', order: (run) => run.q || null }] : []),
       { text: 'outcome', value: (run) => run.o, order: (run) => run.k },
     ];
     this.build();
@@ -48,6 +50,8 @@ class RunList {
     this.more = button('show more', 'show more runs', () => { this.shown += 100; this.draw(); });
     this.host.append(tools, make('div', { class: 'scroll', tabindex: 0, role: 'region', 'aria-label': 'All runs' },
       make('table', { class: 'runs' }, make('caption', {}, 'All runs. The name of a run selects it for the charts below.'), this.head, this.body)), this.more);
+    window.addEventListener('beforeprint', () => { this.before = this.shown; this.shown = Infinity; this.draw(); });
+    window.addEventListener('afterprint', () => { this.shown = this.before; this.draw(); });
     this.draw();
   }
 

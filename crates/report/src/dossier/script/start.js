@@ -1,4 +1,5 @@
-// Puts the parts in their places, each when it comes near the screen.
+// Puts the parts in their places: the list of runs at once, because a search of the
+// page must find them, each chart when it comes near the screen.
 //
 // D.runs[i]: n name, l levels (their numbers in D.factors[j].v), r responses,
 // k standing, o outcome, d duration in seconds, q what disturbed it, h by what it
@@ -14,7 +15,7 @@ function select(index) {
   Object.values(parts).forEach((part) => (part.show ? part.show(current) : part.select(current)));
 }
 
-function start(id, begin) {
+function start(id, begin, atOnce) {
   const host = document.getElementById(id);
   if (!host) return;
   const now = () => {
@@ -22,6 +23,7 @@ function start(id, begin) {
     parts[id] = begin(host);
     if (parts[id].show) parts[id].show(current); else parts[id].select(current);
   };
+  if (atOnce) { now(); return; }
   const near = new IntersectionObserver((seen) => {
     if (seen.some((entry) => entry.isIntersecting)) { near.disconnect(); now(); }
   }, { rootMargin: '600px' });
@@ -32,7 +34,7 @@ function start(id, begin) {
 
 // The first run that has something to show.
 current = Math.max(0, D.runs.findIndex((run) => run.t && run.t.length && run.k === 0));
-start('runlist', (host) => new RunList(host));
+start('runlist', (host) => new RunList(host), true);
 start('timeline', (host) => new Timeline(host));
 start('overlay', (host) => new Overlay(host));
 start('curvechart', (host) => new Curves(host));

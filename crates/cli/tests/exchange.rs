@@ -13,7 +13,7 @@ const STUDY: &str = r#"
 name = "rates"
 
 [job]
-command = ["sh", "-c", "for i in 1 2 3; do echo '{{\"loss\": '$i', \"step\": '$i'}}'; done"]
+command = ["sh", "-c", ": rate {rate}; for i in 1 2 3; do echo '{{\"loss\": '$i', \"step\": '$i'}}'; done"]
 
 [factors]
 rate = [1, 2]

@@ -39,7 +39,7 @@ pub(crate) struct Args {
 enum To {
     /// One CSV file per table
     Csv,
-    /// Parquet files; of a run without --out its record's own, closed first if it was interrupted
+    /// Parquet files; of a run without --out its record's own
     Parquet,
     /// One file of JSON lines per table
     Json,

@@ -10,15 +10,13 @@ use std::path::{Path, PathBuf};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// What to read: a directory of MLflow or its server (http://HOST:5000), a CSV of Weights &
-    /// Biases or Optuna, a journal of Optuna, an event log of Spark or a directory of them
+    /// MLflow's directory or URL, W&B's or Optuna's CSV, Optuna's journal, Spark's log
     #[arg(value_name = "FILE|DIR|URL")]
     from: PathBuf,
     /// The experiment on a server; all of them by default
     #[arg(long, value_name = "NAME")]
     experiment: Option<String>,
-    /// The table to write; by default named like what is read, in this directory, and never
-    /// over a file that exists
+    /// The table to write; by default a new file in this directory
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
 }

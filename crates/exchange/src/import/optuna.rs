@@ -104,12 +104,11 @@ fn state(trial: &mut Gathered, entry: &Value) {
         None => return,
     }
     .to_owned();
-    let values = entry["values"].as_array();
-    let values: Vec<f64> = values
-        .into_iter()
-        .flatten()
-        .filter_map(Value::as_f64)
-        .collect();
+    let values: Vec<f64> = match entry["values"].as_array() {
+        Some(values) => values.iter().filter_map(Value::as_f64).collect(),
+        // A trial that was added as a whole has one value without a list.
+        None => entry["value"].as_f64().into_iter().collect(),
+    };
     for (place, value) in values.iter().enumerate() {
         trial
             .results
@@ -154,7 +153,7 @@ fn seconds(text: &str) -> Option<f64> {
     let (date, time) = text.split_once(['T', ' '])?;
     let mut date = date.splitn(3, '-').map(str::parse::<i64>);
     let (year, month, day) = (date.next()?.ok()?, date.next()?.ok()?, date.next()?.ok()?);
-    let time = time.trim_end_matches('Z').split('+').next()?;
+    let time = time.trim_end_matches('Z').split(['+', '-']).next()?;
     let mut time = time.splitn(3, ':');
     let hours: f64 = time.next()?.parse().ok()?;
     let minutes: f64 = time.next()?.parse().ok()?;
@@ -222,7 +221,8 @@ mod tests {
 {"op_code": 5, "worker_id": "w", "trial_id": 0, "param_name": "opt", "param_value_internal": 1, "distribution": "{\"name\": \"CategoricalDistribution\", \"attributes\": {\"choices\": [\"sgd\", \"adam\"]}}"}
 {"op_code": 5, "worker_id": "w", "trial_id": 0, "param_name": "n", "param_value_internal": 3.0, "distribution": "{\"name\": \"IntDistribution\", \"attributes\": {\"log\": false, \"step\": 1, \"low\": 1, \"high\": 4}}"}
 {"op_code": 6, "worker_id": "w", "trial_id": 0, "state": 1, "values": [0.25], "datetime_complete": "2026-11-18T08:00:02.500000"}
-{"op_code": 4, "worker_id": "w", "study_id": 0, "datetime_start": "2026-11-18T08:01:00.000000"}
+{"op_code": 4, "worker_id": "w", "study_id": 0, "datetime_start": "2026-11-18T08:01:00.000000+00:00"}
+{"op_code": 4, "worker_id": "w", "study_id": 0, "datetime_start": "2026-11-18T08:02:00.000000+00:00", "state": 1, "value": 3.5, "values": null, "datetime_complete": "2026-11-18T08:02:01.000000+00:00", "distributions": {"opt": "{\"name\": \"CategoricalDistribution\", \"attributes\": {\"choices\": [\"sgd\", \"adam\"]}}"}, "params": {"opt": 0}}
 "#;
 
     #[test]
@@ -231,7 +231,10 @@ mod tests {
         let path = dir.path().join("journal.log");
         std::fs::write(&path, format!("{JOURNAL}{{\"op_code\": 5, \"tri")).unwrap();
         let trials = journal(&path).unwrap();
-        assert_eq!(trials.len(), 2);
+        assert_eq!(trials.len(), 3);
+        assert_eq!(trials[2].results["value"], 3.5);
+        assert_eq!(trials[2].results["duration_s"], 1.0);
+        assert_eq!(trials[2].settings["opt"], "sgd");
         assert_eq!(trials[0].settings["opt"], "adam");
         assert_eq!(trials[0].settings["n"], "3");
         assert_eq!(trials[0].results["value"], 0.25);

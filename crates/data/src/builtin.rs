@@ -8,7 +8,7 @@ use crate::text::{Corpus, TextOptions};
 use crate::tweets;
 use crate::{DataSet, Split};
 
-/// A file of the repository's `data/` folder.
+/// A file of the crate's `data/` folder.
 pub(crate) struct Embedded {
     pub(crate) name: &'static str,
     pub(crate) bytes: &'static [u8],
@@ -18,12 +18,15 @@ macro_rules! embedded {
     ($path:literal) => {
         Embedded {
             name: concat!("data/", $path),
-            bytes: include_bytes!(concat!("../../../data/", $path)),
+            bytes: include_bytes!(concat!("../data/", $path)),
         }
     };
 }
 
-static TRAIN_IMAGES: Embedded = embedded!("mnist/train-images-idx3-ubyte.gz");
+static TRAIN_IMAGES: Embedded = Embedded {
+    name: "data/mnist/train-images-idx3-ubyte.gz",
+    bytes: paceline_mnist::TRAIN_IMAGES,
+};
 static TRAIN_LABELS: Embedded = embedded!("mnist/train-labels-idx1-ubyte.gz");
 static TEST_IMAGES: Embedded = embedded!("mnist/t10k-images-idx3-ubyte.gz");
 static TEST_LABELS: Embedded = embedded!("mnist/t10k-labels-idx1-ubyte.gz");

@@ -22,7 +22,9 @@ def mnist(part="train"):
     """Images of 784 values from 0 to 1, and their classes."""
 
     def idx(name, header):
-        with gzip.open(f"data/mnist/{part}-{name}-ubyte.gz") as file:
+        own = (part, name) == ("train", "images-idx3")
+        folder = "crates/mnist/data" if own else "crates/data/data/mnist"
+        with gzip.open(f"{folder}/{part}-{name}-ubyte.gz") as file:
             return np.frombuffer(file.read(), np.uint8, offset=header)
 
     images = idx("images-idx3", 16).reshape(-1, 784).astype(np.float32) / 255
@@ -32,7 +34,7 @@ def mnist(part="train"):
 def tweets():
     """Rows of 30 words as numbers, padded on the left with 0, and two classes."""
     texts, labels = [], []
-    with open("data/tweets/tweets_GroundTruth.txt", encoding="utf-8") as file:
+    with open("crates/data/data/tweets/tweets_GroundTruth.txt", encoding="utf-8") as file:
         for line in file:
             _, rating, text = line.rstrip("\n").split("\t", 2)
             texts.append(re.findall(r"[a-z0-9]+", text.lower().replace("'", "")))

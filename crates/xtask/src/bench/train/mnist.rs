@@ -21,7 +21,11 @@ pub(crate) fn unpacked() -> Result<Vec<String>> {
         .map(|name| {
             let path = folder.join(name);
             if !path.exists() {
-                let packed = format!("data/mnist/{name}.gz");
+                let folder = match *name {
+                    "train-images-idx3-ubyte" => "crates/mnist/data",
+                    _ => "crates/data/data/mnist",
+                };
+                let packed = format!("{folder}/{name}.gz");
                 let output = shell::command("gzip", &["-dc", &packed]).output()?;
                 ensure!(output.status.success(), "cannot unpack {packed}");
                 fs::write(&path, output.stdout)?;

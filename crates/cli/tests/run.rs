@@ -114,8 +114,8 @@ fn event_files_that_appear_are_metrics_and_a_damaged_one_is_named() {
     let script = format!(
         "echo '{{\"step\": 3, \"double\": 7}}'; mkdir -p logs/a logs/b; \
          cp {0}/tensorflow2.tfevents logs/a/events.out.tfevents.1.host; \
-         head -c 200 {0}/tensorboardx.tfevents > logs/b/events.out.tfevents.2.host; \
-         printf damaged_______________ >> logs/b/events.out.tfevents.2.host",
+         cp {0}/tensorboardx.tfevents logs/b/events.out.tfevents.2.host; \
+         printf damaged | dd of=logs/b/events.out.tfevents.2.host bs=1 seek=200 conv=notrunc",
         from.display()
     );
     let ran = run(dir.path(), sh(&[], &script));

@@ -6,6 +6,10 @@
 //! command gives instead. A block such as ` ```python train.py ` is a file that
 //! later commands may use. Output is shown for people and not compared: times
 //! differ.
+//!
+//! A page that begins with `<!-- needs: PACKAGE… -->` runs where Python has these
+//! packages. They are large, so that such pages are tested on demand alone:
+//! `cargo nextest run -p paceline --test docs --run-ignored only`.
 
 mod support;
 
@@ -86,8 +90,19 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
+/// The Python packages that a page's commands need.
+fn needs(text: &str) -> Option<Vec<&str>> {
+    let (packages, _) = text.strip_prefix("<!-- needs: ")?.split_once(" -->")?;
+    Some(packages.split_whitespace().collect())
+}
+
 /// Executes a page; gives what went wrong and how many commands it has.
 fn execute(page: &Path) -> (Vec<String>, usize) {
+    execute_with(page, None)
+}
+
+/// As [`execute`], with the programs of another folder first.
+fn execute_with(page: &Path, programs: Option<&Path>) -> (Vec<String>, usize) {
     let text = std::fs::read_to_string(page).expect("the page can be read");
     let dir = tempfile::tempdir().expect("a directory can be made");
     let bin = dir.path().join(".bin");
@@ -108,7 +123,11 @@ fn execute(page: &Path) -> (Vec<String>, usize) {
         }
         for (command, code) in block.commands() {
             count += 1;
-            let ran = sh(dir.path(), &bin, &command);
+            let path = match programs {
+                Some(programs) => format!("{}:{}", bin.display(), programs.display()),
+                None => bin.display().to_string(),
+            };
+            let ran = sh(dir.path(), &path, &command);
             if ran.code != Some(code) {
                 wrong.push(format!(
                     "{}:{}: `{command}` gave {:?} and not {code}\n{}",
@@ -124,12 +143,13 @@ fn execute(page: &Path) -> (Vec<String>, usize) {
 }
 
 #[expect(clippy::disallowed_methods, reason = "tests run what readers would")]
-fn sh(dir: &Path, bin: &Path, command: &str) -> Ran {
+fn sh(dir: &Path, programs: &str, command: &str) -> Ran {
     let inherited = std::env::var("PATH").unwrap_or_default();
     let output = std::process::Command::new("sh")
         .args(["-c", command])
         .current_dir(dir)
-        .env("PATH", format!("{}:{inherited}", bin.display()))
+        .env("PATH", format!("{programs}:{inherited}"))
+        .env("PYTHONPATH", root().join("python"))
         .env(
             "PACELINE_CACHE",
             concat!(env!("CARGO_TARGET_TMPDIR"), "/data"),
@@ -147,6 +167,10 @@ fn every_command_of_the_readme_and_the_guides_works() {
     pages.extend(guides.map(|entry| entry.unwrap().path()));
     pages.retain(|page| page.extension().is_some_and(|extension| extension == "md"));
     let (mut wrong, mut silent) = (Vec::new(), Vec::new());
+    pages.retain(|page| {
+        let text = std::fs::read_to_string(page).expect("the page can be read");
+        needs(&text).is_none()
+    });
     for page in &pages {
         let (of_page, count) = execute(page);
         wrong.extend(of_page);
@@ -155,6 +179,35 @@ fn every_command_of_the_readme_and_the_guides_works() {
     // A page may have a stricter test of its own and other fences.
     assert!(silent.len() < pages.len() && !silent.contains(&"README.md".as_ref()));
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+#[ignore = "installs scikit-learn, XGBoost, LightGBM and PyTorch: gigabytes"]
+fn every_command_of_the_guides_to_frameworks_works() {
+    let guides = std::fs::read_dir(root().join("docs/guide")).expect("there are guides");
+    let (mut wrong, mut executed) = (Vec::new(), 0);
+    for entry in guides {
+        let page = entry.unwrap().path();
+        let text = std::fs::read_to_string(&page).expect("the page can be read");
+        let Some(packages) = needs(&text) else {
+            continue;
+        };
+        let venv = Path::new(env!("CARGO_TARGET_TMPDIR"))
+            .join("guides")
+            .join(page.file_stem().expect("a page has a name"));
+        let made = format!(
+            "test -d {0} || python3 -m venv {0}; {0}/bin/pip install --quiet {1}",
+            venv.display(),
+            packages.join(" ")
+        );
+        let ran = sh(&root(), "", &made);
+        assert_eq!(ran.code, Some(0), "{}", ran.err);
+        let (of_page, count) = execute_with(&page, Some(&venv.join("bin")));
+        println!("{}: {count} commands", page.display());
+        wrong.extend(of_page);
+        executed += count;
+    }
+    assert!(executed > 0 && wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
 #[test]

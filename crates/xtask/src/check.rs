@@ -1,6 +1,6 @@
 //! `check`: exactly what CI does, and `test`: its tests alone.
 
-use crate::{cluster, companions, deny, shell, tidy};
+use crate::{cluster, companions, deny, python, shell, tidy};
 use anyhow::Result;
 use std::io::ErrorKind;
 use std::path::Path;
@@ -25,6 +25,7 @@ pub(crate) fn check() -> Result<()> {
     companions::invite();
     cluster::prepare();
     test(&[])?;
+    python::check()?;
     shell::run(
         "cargo",
         &["test", "--locked", "--quiet", "--workspace", "--doc"],

@@ -13,6 +13,8 @@ mod check;
 mod cluster;
 mod companions;
 mod deny;
+mod dist;
+mod python;
 mod shell;
 mod tidy;
 
@@ -28,6 +30,8 @@ usage: cargo xtask COMMAND
   deny           advisories, licences, duplicates and sources of the dependencies
   fuzz NAME      inputs that are nearly right, for hours: [SECONDS] [FIRST CASE] [CASES]
   bench [NAME]   side-by-side benchmarks; without a name, lists them
+  python [3.X]   the tests of the Python module, with all Pythons that it supports
+  dist [--test]  wheel, tarball, Debian package and crates; --test installs and tries each
   cluster KIND   a real cluster on this machine: up, down, status, slow, cut";
 
 fn main() -> ExitCode {
@@ -50,6 +54,8 @@ fn run(words: &[String]) -> Result<()> {
         Some((command, [])) if command == "deny" => deny::deny(),
         Some((command, rest)) if command == "fuzz" => check::fuzz(rest),
         Some((command, rest)) if command == "bench" => bench::bench(rest),
+        Some((command, rest)) if command == "python" => python::python(rest),
+        Some((command, rest)) if command == "dist" => dist::dist(rest),
         Some((command, rest)) if command == "cluster" => cluster::cluster(rest),
         _ => bail!("unknown command\n\n{USAGE}"),
     }

@@ -71,6 +71,8 @@ pub(crate) fn versioned(object: &str) -> String {
     let version = format!("{{\n  \"version\": {JSON_VERSION}");
     match object.strip_prefix('{') {
         Some("}\n") => format!("{version}\n}}\n"),
+        // An answer that has a version of its own begins with it.
+        Some(rest) if rest.starts_with("\n  \"version\":") => object.to_owned(),
         Some(rest) => format!("{version},{rest}"),
         None => object.to_owned(),
     }

@@ -81,19 +81,16 @@ pub(crate) fn environment(name: &str, interpreter: &Path, packages: &[&str]) -> 
         shell::run(&interpreter.to_string_lossy(), &["-m", "venv", &folder])?;
     }
     // Bounded: a machine without a network must not wait for one.
-    let words = [
-        &[
-            "-m",
-            "pip",
-            "install",
-            "--quiet",
-            "--disable-pip-version-check",
-            "--retries=1",
-            "--timeout=20",
-        ],
-        packages,
-    ]
-    .concat();
+    let install = [
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--disable-pip-version-check",
+        "--retries=1",
+        "--timeout=20",
+    ];
+    let words = [&install[..], packages].concat();
     shell::run(&python.to_string_lossy(), &words).context("packages cannot be installed")?;
     Ok(python)
 }

@@ -5,6 +5,8 @@ use crate::commands::{
     man, pick, predict, predict_batch, promises, queue, quickstart, report, run, runs, show,
     simulate, size, study, train, tune, version,
 };
+#[cfg(feature = "serve")]
+use crate::commands::{job, serve, submit};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::warden;
@@ -82,6 +84,25 @@ enum Command {
     Runs(runs::Args),
     /// Write everything about a study or a run on one page.
     Report(report::Args),
+    /// Serve the live page and the deadline queue of a directory.
+    #[cfg(feature = "serve")]
+    Serve(serve::Args),
+    /// Ask for a job with a deadline: accepted with a promise, or refused with a reason.
+    #[cfg(feature = "serve")]
+    Submit(Box<submit::Args>),
+    /// List the jobs of a queue.
+    #[cfg(feature = "serve")]
+    Jobs(submit::JobsArgs),
+    /// Cancel a job that waits or runs.
+    #[cfg(feature = "serve")]
+    Cancel(submit::JobArgs),
+    /// Say why a job runs as it does, and what was done for its promise.
+    #[cfg(feature = "serve")]
+    Explain(submit::JobArgs),
+    /// Run one job of a queue; what `serve` starts.
+    #[cfg(feature = "serve")]
+    #[command(hide = true)]
+    Job(job::Args),
     /// Say what this machine offers, what is missing, and how to get it.
     Doctor(doctor::Args),
     /// Print the completions for a shell.
@@ -134,6 +155,18 @@ impl Args {
             Command::Queue(args) => queue::queue(&args),
             Command::Runs(args) => runs::runs(&args),
             Command::Report(args) => report::report(&args),
+            #[cfg(feature = "serve")]
+            Command::Serve(args) => serve::serve(&args),
+            #[cfg(feature = "serve")]
+            Command::Submit(args) => submit::submit(&args),
+            #[cfg(feature = "serve")]
+            Command::Jobs(args) => submit::jobs(&args),
+            #[cfg(feature = "serve")]
+            Command::Cancel(args) => submit::cancel(&args),
+            #[cfg(feature = "serve")]
+            Command::Explain(args) => submit::explain(&args),
+            #[cfg(feature = "serve")]
+            Command::Job(args) => job::job(&args),
             Command::Doctor(args) => doctor::doctor(&args),
             Command::Completions(args) => completions::completions(&args),
             Command::Man(args) => man::man(&args),

@@ -10,6 +10,8 @@ pub(crate) mod doctor;
 pub(crate) mod evaluate;
 pub(crate) mod export;
 pub(crate) mod import;
+#[cfg(feature = "serve")]
+pub(crate) mod job;
 pub(crate) mod ls;
 pub(crate) mod man;
 pub(crate) mod pick;
@@ -21,10 +23,14 @@ pub(crate) mod quickstart;
 pub(crate) mod report;
 pub(crate) mod run;
 pub(crate) mod runs;
+#[cfg(feature = "serve")]
+pub(crate) mod serve;
 pub(crate) mod show;
 pub(crate) mod simulate;
 pub(crate) mod size;
 pub(crate) mod study;
+#[cfg(feature = "serve")]
+pub(crate) mod submit;
 mod table_args;
 pub(crate) mod train;
 pub(crate) mod tune;

@@ -100,8 +100,12 @@ impl Browser {
 
     /// Opens a file and waits until it is loaded and drawn.
     pub(crate) fn open(&mut self, page: &Path) {
+        self.visit(&format!("file://{}", page.display()));
+    }
+
+    /// Opens an address and waits until it is loaded and drawn.
+    pub(crate) fn visit(&mut self, url: &str) {
         self.events.clear();
-        let url = format!("file://{}", page.display());
         self.ask("Page.navigate", json!({ "url": url }));
         while !self
             .events

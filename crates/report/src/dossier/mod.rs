@@ -15,12 +15,14 @@ mod run;
 mod run_pages;
 mod study;
 mod summary;
+mod whole;
 
 pub use advice::Advice;
 pub use design::DesignPart;
 pub use origin::{Origin, OwnCost};
 pub use record::{Opened, to_the_second};
 pub use run::standing;
+pub use whole::{run_page, study_page};
 
 use crate::analyze::AnalysisReport;
 use crate::iterations::Course;

@@ -10,7 +10,8 @@ use super::session::Session;
 use paceline_model::{Level, RunId};
 use paceline_records::WriteRecordError;
 use paceline_records::journal::OpenJournalError;
-use paceline_records::study::{Ledger, LedgerEntry, Outcome, Plan, Promise, RunResult};
+use paceline_records::study::{Entry, Ledger, LedgerEntry, Outcome, Plan, Promise, RunResult};
+use std::path::{Path, PathBuf};
 
 /// Why a promise cannot be noted down; then nothing is run for it.
 #[derive(Debug, thiserror::Error)]
@@ -21,6 +22,14 @@ pub enum PromiseError {
     /// The plan or the ledger cannot be written.
     #[error(transparent)]
     Write(#[from] WriteRecordError),
+    /// A record cannot be copied.
+    #[error("cannot copy the record to {path}")]
+    Copy {
+        /// Where to.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
 }
 
 impl Session {
@@ -57,6 +66,56 @@ impl Session {
         Ok(id)
     }
 
+    /// Takes over a run of this study that was made elsewhere: it becomes one of the
+    /// study's runs, with its record, and its promise is settled. Doing it twice, or
+    /// going on after a kill, leaves one run.
+    ///
+    /// # Errors
+    /// If plan, record, journal or ledger cannot be written.
+    pub fn take_over(
+        &mut self,
+        promise: &Promise,
+        levels: &[Level],
+        constants: &[(String, Level)],
+        result: &RunResult,
+        record: &Path,
+    ) -> Result<RunId, PromiseError> {
+        let run = self.promise(promise, levels, constants)?;
+        let position = {
+            let shared = self.lock();
+            let position = shared.progress.position(&run);
+            position.expect("a promised run is planned")
+        };
+        let is_pending = matches!(self.lock().progress.state(position), RunState::Pending);
+        if is_pending {
+            let to = self.dir.attempt(&run, 1);
+            if !to.exists() {
+                let place = self.dir.runs().join(format!(".{run}.taken"));
+                let failed = |source| PromiseError::Copy {
+                    path: to.clone(),
+                    source,
+                };
+                let _ = std::fs::remove_dir_all(&place);
+                copy(record, &place).map_err(failed)?;
+                paceline_files::rename(&place, &to).map_err(failed)?;
+            }
+            let mut shared = self.lock();
+            shared.note(Entry::Leased {
+                run: run.to_string(),
+                attempt: 1,
+                time: promise.time.clone(),
+            })?;
+            shared.note(Entry::Ended {
+                run: run.to_string(),
+                attempt: 1,
+                result: Box::new(result.clone()),
+            })?;
+        }
+        self.write_table()?;
+        self.keep_ledger()?;
+        Ok(run)
+    }
+
     /// Notes down what came of the runs that have ended since.
     pub(super) fn keep_ledger(&self) -> Result<(), OpenJournalError> {
         if self.plan.runs.iter().all(|run| run.promise.is_none()) {
@@ -68,6 +127,23 @@ impl Session {
         }
         Ok(())
     }
+}
+
+/// A finished record does not change, so that its files may have two names; on
+/// another disk they are copied.
+fn copy(from: &Path, to: &Path) -> std::io::Result<()> {
+    std::fs::create_dir_all(to)?;
+    for entry in std::fs::read_dir(from)? {
+        let entry = entry?;
+        let (path, target) = (entry.path(), to.join(entry.file_name()));
+        let kind = entry.file_type()?;
+        if kind.is_dir() {
+            copy(&path, &target)?;
+        } else if kind.is_file() && std::fs::hard_link(&path, &target).is_err() {
+            std::fs::copy(&path, &target)?;
+        }
+    }
+    Ok(())
 }
 
 /// The run that a promise is held against.

@@ -1,6 +1,7 @@
 //! The queue's journal, `queue.jsonl`: what was decided, in order.
 
 use super::belief::Belief;
+use paceline_records::study::Promise;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
@@ -123,18 +124,15 @@ pub struct Job {
     /// What is called best.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub objective: Option<String>,
-    /// The predicted responses: name, value, and the ends of the interval.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub predicted: Vec<(String, f64, f64, f64)>,
     /// How many epochs it makes, where a level or a constant says so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub epochs: Option<u32>,
     /// Whether it may make fewer.
     #[serde(default)]
     pub epochs_free: bool,
-    /// The promise in the study's ledger.
+    /// What the study's ledger says of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub promise: Option<String>,
+    pub promise: Option<Box<Promise>>,
     /// Why it was taken on like this, in words.
     pub because: String,
 }

@@ -396,7 +396,6 @@ mod tests {
             cpus: 1,
             faster: Vec::new(),
             objective: None,
-            predicted: Vec::new(),
             epochs: None,
             epochs_free: false,
             promise: None,

@@ -10,6 +10,7 @@ mod peers;
 mod probe;
 mod promises;
 mod runner;
+mod slo;
 mod table;
 mod train;
 mod trainer;
@@ -69,6 +70,11 @@ const BENCHES: &[Bench] = &[
         run: |_| runner::run(),
     },
     Bench {
+        name: "slo",
+        compares: "the deadline queue against schedulers that predict nothing, simulated",
+        run: slo::run,
+    },
+    Bench {
         name: "train",
         compares: "training against PyTorch, TensorFlow and scikit-learn",
         run: train::run,
@@ -81,7 +87,7 @@ const BENCHES: &[Bench] = &[
 ];
 
 const OPTIONS: &str = "\
-options of `distributed`, `promises`, `train` and `tune`:
+options of `distributed`, `promises`, `slo`, `train` and `tune`:
   --quick      a second or a few tables for each side; docs/benchmarks.md stays as it is
   --alone      Paceline's side only
   --built      Paceline as the target folder holds it, built before

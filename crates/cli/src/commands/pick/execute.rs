@@ -122,7 +122,11 @@ fn study_dir(path: &Path) -> Result<StudyDir, Failure> {
 }
 
 /// As the study's other runs were made: from the same directory, sampled as often.
-fn settings(dir: &StudyDir, study: &Study, plan: &Plan) -> Result<Settings, Failure> {
+pub(in crate::commands) fn settings(
+    dir: &StudyDir,
+    study: &Study,
+    plan: &Plan,
+) -> Result<Settings, Failure> {
     let made = plan.runs.iter().find_map(|run| {
         let place = dir.attempt(&run.id, 1);
         let record = Run::open(&place).ok()?;

@@ -1,6 +1,6 @@
 //! `paceline pick`: the best configuration that keeps its promises.
 
-mod execute;
+pub(in crate::commands) mod execute;
 mod running;
 
 use super::table_args::{TableArgs, predictor, settings, tell_disturbed, time_of};

@@ -1,7 +1,5 @@
 //! `paceline report`: everything about a study or a run on one page.
 
-mod page;
-
 use crate::args::Format;
 use crate::commands::study::place;
 use crate::commands::table_args::{tell_disturbed, time_of};
@@ -19,7 +17,7 @@ use paceline_answers::results::Results;
 use paceline_answers::results::StudyResults;
 use paceline_records::WallTime;
 use paceline_records::study::StudyDir;
-use paceline_report::dossier::{Origin, to_the_second};
+use paceline_report::dossier::{Origin, run_page, study_page, to_the_second};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -138,7 +136,7 @@ fn write(dir: &Path, out: Option<&Path>, question: &ReportQuestion) -> Result<Wr
         None => found.with_added_extension("html"),
     };
     let file = OutFile::create(&place)?;
-    let (html, facts) = page::of_run(&run, origin(&found))?;
+    let (html, facts) = run_page(&run, origin(&found)).map_err(Failure::record)?;
     finish(file, &html, None, facts)
 }
 
@@ -161,7 +159,7 @@ fn write_report(
     let results = StudyResults::open(study.path())?;
     study_file::tell_notices(&study.study().display().to_string(), &results.study);
     let report = answers::study(Arc::new(results), question)?;
-    let html = page::of_study(&report, origin(study.path()));
+    let html = study_page(&report, origin(study.path()));
     finish(file, &html, report.met, report.json())
 }
 

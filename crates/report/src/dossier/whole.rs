@@ -1,17 +1,17 @@
 //! From answers and records to a page.
 
-use crate::failure::Failure;
+use super::{Dossier, Opened, Origin, standing};
+use crate::iterations::Course;
+use crate::trace::{Detail, curves};
 use paceline_answers::report::{StudyReport, read, read_all};
 use paceline_model::error_chain;
-use paceline_records::Run;
-use paceline_report::dossier::{Dossier, Opened, Origin, standing};
-use paceline_report::iterations::Course;
-use paceline_report::trace::{Detail, curves};
+use paceline_records::{ReadTableError, Run};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
-/// The page about a study.
-pub(super) fn of_study(report: &StudyReport, origin: Origin) -> String {
+/// The page about a study, with its records, read from the disk.
+#[must_use]
+pub fn study_page(report: &StudyReport, origin: Origin) -> String {
     let places = report.study.state.record_dirs();
     let recorded = places.iter().flatten().count();
     let detail = detail(&places, recorded);
@@ -54,15 +54,17 @@ fn detail(places: &[Option<PathBuf>], recorded: usize) -> Detail {
 const STRETCHES: usize = 12;
 
 /// The page about one run, and what it says, for programs.
-pub(super) fn of_run(run: &Run, origin: Origin) -> Result<(String, Value), Failure> {
+///
+/// # Errors
+/// If what its workers wrote of their iterations cannot be read.
+pub fn run_page(run: &Run, origin: Origin) -> Result<(String, Value), ReadTableError> {
     let manifest = run.manifest();
     let metrics = 4;
     let nodes = manifest.start.machines.len();
     let mut opened = Opened::new(read(run), Some(Detail::for_runs(1, nodes, metrics)));
     if let Ok(part) = &mut opened.part {
         let mut course = Course::new(STRETCHES);
-        run.each_iteration(|worker, row| course.add(worker, &row))
-            .map_err(Failure::record)?;
+        run.each_iteration(|worker, row| course.add(worker, &row))?;
         part.course = (!course.is_empty()).then_some(course);
     }
     let (_, outcome) = standing(manifest, run.state());

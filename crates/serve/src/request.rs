@@ -83,7 +83,7 @@ impl Request {
     /// # Errors
     /// If it means nothing.
     pub fn check(&self, cpus: u32) -> Result<(), RequestError> {
-        if self.study.is_some() == !self.command.is_empty() {
+        if self.study.is_some() != self.command.is_empty() {
             return Err(RequestError::Work);
         }
         match self.deadline_s {

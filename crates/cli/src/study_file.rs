@@ -19,7 +19,7 @@ pub(crate) fn load(path: &Path, overrides: &[String]) -> Result<Study, Failure> 
 }
 
 /// What this build of Paceline can do.
-fn capabilities() -> Capabilities {
+pub(crate) fn capabilities() -> Capabilities {
     Capabilities {
         engines: engines::AVAILABLE,
         ..Capabilities::local(train::options())

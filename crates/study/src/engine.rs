@@ -171,6 +171,9 @@ impl EngineSettings {
             spark: SparkSettings::read(&section, kind, &place, problems),
             ray: RaySettings::read(&section, kind, &place, problems),
         };
+        if kind == EngineKind::Slurm {
+            check_supply(&section, &settings, problems);
+        }
         if let (Some(nodes), Some(most)) = (settings.nodes, settings.most_nodes())
             && nodes > most
             && let Some(entry) = section.entry("nodes")
@@ -178,6 +181,24 @@ impl EngineSettings {
             problems.push(too_many(&entry.node.place, nodes, kind, most));
         }
         (Some(settings), place)
+    }
+}
+
+/// Slurm gives nodes before anybody can copy something to them: its jobs start from
+/// what the nodes see. A copy that is asked for and not made would be found out by
+/// the command, if at all.
+fn check_supply(section: &Section<'_>, settings: &EngineSettings, problems: &mut Vec<Problem>) {
+    for (key, supply) in [("binary", settings.binary), ("data", settings.data)] {
+        if supply == Supply::Ship
+            && let Some(entry) = section.entry(key)
+        {
+            let what =
+                format!("engine \"slurm\" copies nothing to its nodes: `{key}` cannot be \"ship\"");
+            problems.push(Problem::new(&entry.place, what).hint(
+                "put study, data and paceline on a file system that the nodes share, or copy \
+                 them by `sbcast` in the command",
+            ));
+        }
     }
 }
 

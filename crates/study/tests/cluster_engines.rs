@@ -120,6 +120,12 @@ fn an_engine_that_makes_no_sense_is_refused() {
         &format!("{RAY}\nmaster = \"x\""),
         "means nothing to engine \"ray\"",
     );
+    for key in ["binary", "data"] {
+        check(
+            &format!("kind = \"slurm\"\n{key} = \"ship\""),
+            &format!("copies nothing to its nodes: `{key}`"),
+        );
+    }
     check(
         &format!("{SPARK}\npartition = \"x\""),
         "means nothing to engine \"spark\"",

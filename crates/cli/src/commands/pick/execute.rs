@@ -12,6 +12,7 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output;
 use crate::screen::Screen;
+use crate::study_file::capabilities;
 use crate::{signals, warden};
 use anyhow::anyhow;
 use paceline_answers::pick::{
@@ -21,26 +22,21 @@ use paceline_answers::pick::{
 use paceline_answers::promises::{Held, PromisesQuestion, Verdict, promises};
 use paceline_answers::results::Results;
 use paceline_answers::study_file;
-use paceline_engine::LocalEngine;
 use paceline_model::{Level, RunId};
-use paceline_probe::Roots;
 use paceline_records::study::{Plan, PlannedTrial, StudyDir};
 use paceline_records::{Run, WallTime};
 use paceline_report::promises::outcome;
 use paceline_runner::Interrupt;
-use paceline_runner::study::{Outlook, PromiseError, Session, Settings};
-use paceline_study::{Capabilities, CheckpointUse, RunFacts, Study};
+use paceline_runner::placement::request;
+use paceline_runner::study::{Outlook, PromiseError, Session, Settings, SyncEngine};
+use paceline_study::{CheckpointUse, RunFacts, Study};
 use serde_json::Value;
 use std::path::{Component, Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 pub(super) fn run(args: &Args, question: &PickQuestion) -> Result<Exit, Failure> {
     let dir = study_dir(&place::results(args.table.path())?)?;
-    let study = study_file::load(
-        dir.path(),
-        &[],
-        &Capabilities::local(crate::commands::train::options()),
-    )?;
+    let study = study_file::load(dir.path(), &[], &capabilities())?;
     let plan = Plan::read(&dir.plan())?;
     let settings = settings(&dir, &study, &plan)?;
     let opened = Session::open(dir.clone(), study, settings);
@@ -81,6 +77,13 @@ pub(super) fn run(args: &Args, question: &PickQuestion) -> Result<Exit, Failure>
         None => return Err(StateError::NoStudy(results.source()).into()),
     };
     check(&session, &made.levels, &made.constants)?;
+    // What the engine lacks is said before anything is promised.
+    let engine = study_run::open_engine(
+        session.study(),
+        &dir,
+        session.settings(),
+        vec![request(session.study().share_of(&made.levels))],
+    )?;
     let answer = answer.map(PickAnswer::Alone);
     if let (Some(answer), Format::Text) = (&answer, args.format) {
         output::data(&paceline_report::pick::text(answer, output::stdout_page()))?;
@@ -91,7 +94,7 @@ pub(super) fn run(args: &Args, question: &PickQuestion) -> Result<Exit, Failure>
     signals::pass_on(&interrupt)?;
     let run = session.promise(&promise, &made.levels, &made.constants);
     let run = run.map_err(cannot_promise)?;
-    match execute(args, &mut session, &run, &interrupt)? {
+    match execute(args, &mut session, engine.as_ref(), &run, &interrupt)? {
         Outlook::Interrupted => {
             output::tell("interrupted; the same command goes on from here");
             return Ok(Exit::Interrupted);
@@ -200,15 +203,14 @@ fn check(
 fn execute(
     args: &Args,
     session: &mut Session,
+    engine: &dyn SyncEngine,
     run: &RunId,
     interrupt: &Interrupt,
 ) -> Result<Outlook, Failure> {
     session.run_only(std::slice::from_ref(run));
     let screen = Screen::new(args.quiet);
     let warden = warden::watch(session.dir().path());
-    let node = session.settings().host.machine.node.clone();
-    let engine = LocalEngine::new(node, Roots::default(), true);
-    let outlook = study_run::watched(session, &engine, interrupt, &screen, args.quiet);
+    let outlook = study_run::watched(session, engine, interrupt, &screen, args.quiet);
     if let Some(warden) = warden {
         warden.dismiss();
     }

@@ -197,7 +197,6 @@ fn execute(args: &Common, prepared: Prepared, retry: Option<&[RunId]>) -> Result
         settings,
     } = prepared;
     let parallel = settings.parallel;
-    let node = settings.host.machine.node.clone();
     if study.engine().kind != EngineKind::Local && parallel > 1 {
         return Err(
             Failure::user(anyhow::anyhow!("--parallel is for runs on this machine"))
@@ -206,14 +205,7 @@ fn execute(args: &Common, prepared: Prepared, retry: Option<&[RunId]>) -> Result
     }
     let interrupt = Interrupt::new();
     signals::pass_on(&interrupt)?;
-    let purpose = Purpose {
-        place: dir.path(),
-        base: &settings.base,
-        sole: parallel == 1,
-        requests: requests(&study)?,
-        node,
-    };
-    let engine = engines::open(study.engine(), &purpose)?;
+    let engine = open_engine(&study, &dir, &settings, requests(&study)?)?;
     let session = Session::open(dir.clone(), study, settings).map_err(cannot_open)?;
     tell_recovered(&session);
     if let Some(runs) = retry {
@@ -263,6 +255,23 @@ fn execute(args: &Common, prepared: Prepared, retry: Option<&[RunId]>) -> Result
         }
         Outlook::Complete => Exit::Done,
     })
+}
+
+/// Opens the engine that the study names, for runs that ask for this.
+pub(in crate::commands) fn open_engine(
+    study: &Study,
+    dir: &StudyDir,
+    settings: &Settings,
+    requests: Vec<NodeRequest>,
+) -> Result<Box<dyn SyncEngine>, Failure> {
+    let purpose = Purpose {
+        place: dir.path(),
+        base: &settings.base,
+        sole: settings.parallel == 1,
+        requests,
+        node: settings.host.machine.node.clone(),
+    };
+    engines::open(study.engine(), &purpose)
 }
 
 /// What the runs of a study ask of their engine, each once.

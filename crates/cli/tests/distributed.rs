@@ -146,6 +146,33 @@ fn every_iteration_of_every_worker_is_in_the_record() {
     assert_eq!(plain.code, Some(2), "{}", plain.out);
 }
 
+/// One answer to who straggles, wherever it is asked.
+#[test]
+fn a_worker_that_sleeps_is_named_with_its_cause_everywhere() {
+    let dir = tempfile::tempdir().unwrap();
+    // Far slower than a busy machine makes any other.
+    let ran = train(dir.path(), "slow", &["--slow=worker1:100x"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    let json = |words: &[&str]| -> serde_json::Value {
+        let told = run(dir.path(), words);
+        assert_eq!(told.code, Some(0), "{}", told.err);
+        serde_json::from_str(&told.out).unwrap()
+    };
+    let found = json(&["diagnose", "slow", "--format=json"]);
+    assert_eq!(found["version"], 1);
+    assert_eq!(found["straggler"]["worker"], 1, "{found}");
+    // A busy machine delays whoever wakes up.
+    let reason = &found["straggler"]["excess"][0]["reason"];
+    assert!(reason == "asleep" || reason == "cpu_share", "{found}");
+    assert_eq!(found["what_if"][0]["what"], "no_straggler");
+    let shown = json(&["show", "slow", "--format=json"]);
+    assert_eq!(shown["straggler"], found["straggler"]);
+    let told = run(dir.path(), ["diagnose", "slow"]);
+    assert!(told.out.contains("straggler: worker1"), "{}", told.out);
+    let wrong = run(dir.path(), ["diagnose", "nobody"]);
+    assert_eq!(wrong.code, Some(2), "{}", wrong.err);
+}
+
 /// A link of 100 kB/s carries the updates of two workers for far longer than they
 /// compute: that is the wire's time, not a wait for a peer; and every iteration ends
 /// where its parts do.

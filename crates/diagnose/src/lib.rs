@@ -26,8 +26,8 @@ pub use summary::{Amount, Usage};
 pub use tally::Tally;
 pub use unusual::{Unusual, unusual};
 pub use workers::{
-    Cell, Excess, Gain, Part, Reason, SLOWER_BY, Straggler, StragglerTest, WhatIf, WorkerCourses,
-    find_straggler, gains,
+    Cell, Excess, Gain, Means, Part, Reason, SLOWER_BY, Side, Straggler, StragglerTest, WhatIf,
+    WorkerCourses, find_straggler, gains, realised, values, without,
 };
 
 use bottleneck::classify;

@@ -1,5 +1,7 @@
 //! `paceline diagnose`: what held a run back, who was slow and why, and what would help.
 
+mod check;
+
 use super::show::diagnoses;
 use crate::args::Format;
 use crate::exit::Exit;
@@ -8,6 +10,7 @@ use crate::output;
 use crate::records::{find, open};
 use anyhow::anyhow;
 use paceline_answers::report::courses;
+use paceline_diagnose::values;
 use paceline_records::study::StudyDir;
 use paceline_records::{Run, list};
 use paceline_report::diagnose::{self, Findings};
@@ -20,6 +23,9 @@ pub(crate) struct Args {
     /// The run, as `show` takes it, or the directory of a study [default: last]
     #[arg(allow_negative_numbers = true)]
     what: Option<PathBuf>,
+    /// Train again, as it was and with each what-if that an option makes real, beside the record
+    #[arg(long)]
+    check: bool,
     /// How to print it
     #[arg(long, value_enum, default_value_t)]
     format: Format,
@@ -29,18 +35,29 @@ pub(crate) fn diagnose(args: &Args) -> Result<Exit, Failure> {
     if let Some(dir) = &args.what
         && StudyDir::new(dir).plan().exists()
     {
+        if args.check {
+            return Err(Failure::user(anyhow!("a study has many runs to check"))
+                .hint("name one of its runs"));
+        }
         return of_study(dir, args.format);
     }
     let run = open(&find(args.what.as_deref())?)?;
     let found = findings(&run)?;
+    let checked = match args.check {
+        true => check::check(&run, &found)?,
+        false => Vec::new(),
+    };
     output::data(&match args.format {
         Format::Text => {
             let page = output::stdout_page();
-            diagnose::text(&found, page.width, page.style)
+            diagnose::text(&found, page.width, page.style) + &diagnose::checked_text(&checked)
         }
         Format::Json => {
             let mut whole = diagnose::json(&found);
             whole["run"] = run.manifest().start.id.as_str().into();
+            if args.check {
+                whole["checked"] = diagnose::checked_json(&checked);
+            }
             output::json(&whole)
         }
     })?;
@@ -60,7 +77,22 @@ pub(super) fn findings(run: &Run) -> Result<Findings, Failure> {
             (name, cpus, found)
         })
         .collect();
-    Ok(Findings::of(nodes, &courses(run).map_err(Failure::record)?))
+    let courses = courses(run).map_err(Failure::record)?;
+    Ok(Findings::of(nodes, &courses, has_link(run)))
+}
+
+/// Whether updates passed a link between hosts, or one made slow.
+fn has_link(run: &Run) -> bool {
+    let start = &run.manifest().start;
+    let nodes = start
+        .cluster
+        .as_ref()
+        .map_or(1, |cluster| cluster.nodes.len());
+    let told = |option| values(&start.argv, option);
+    nodes > 1
+        || !told("--bandwidth").is_empty()
+        || !told("--delay").is_empty()
+        || told("--spawn").iter().any(|value| value == "hosts")
 }
 
 /// A line for each run of a study.

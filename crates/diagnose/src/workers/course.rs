@@ -67,13 +67,6 @@ impl Part {
             Self::Idle => "idle",
         }
     }
-
-    /// Whether it is the worker's own doing, or its link's: neither the server's nor
-    /// the other workers'.
-    #[must_use]
-    pub const fn is_own(self) -> bool {
-        !matches!(self, Self::Queue | Self::Wait | Self::Idle)
-    }
 }
 
 /// What a worker did in some consecutive iterations, in seconds.
@@ -104,14 +97,6 @@ impl Cell {
     #[must_use]
     pub fn total(&self) -> f64 {
         self.parts.iter().sum()
-    }
-
-    /// What the worker and its link took an iteration.
-    #[must_use]
-    pub fn own_per_iteration(&self) -> f64 {
-        let own = Part::ALL.iter().filter(|part| part.is_own());
-        let own: f64 = own.map(|part| self.part(*part)).sum();
-        own / self.iterations.max(1) as f64
     }
 
     pub(crate) fn add(&mut self, other: &Self) {
@@ -222,6 +207,15 @@ impl WorkerCourses {
         total
     }
 
+    /// Seconds of the training for each iteration of any worker; none if there is none.
+    #[must_use]
+    pub fn pace(&self) -> Option<f64> {
+        let totals: Vec<Cell> = self.workers().map(|worker| self.total(worker)).collect();
+        let seconds = totals.iter().map(Cell::total).sum::<f64>() / totals.len() as f64;
+        let iterations: u64 = totals.iter().map(|total| total.iterations).sum();
+        (iterations > 0).then(|| seconds / iterations as f64)
+    }
+
     /// The iterations that all workers took part in, in at most `most` blocks of equally
     /// many, one after the other; of each, what every worker did in it.
     #[must_use]
@@ -282,6 +276,7 @@ mod tests {
         assert!((total.part(Part::Idle) - 9.999).abs() < 1e-6);
         let blocks = courses.blocks(16);
         assert!(blocks.len() >= 15 && blocks.iter().all(|block| block.len() == 2));
-        assert!((blocks[3][0].own_per_iteration() - 0.006).abs() < 1e-9);
+        let cell = &blocks[3][0];
+        assert!((cell.part(Part::Compute) / cell.iterations as f64 - 0.006).abs() < 1e-9);
     }
 }

@@ -54,6 +54,17 @@ pub struct Gain {
     pub margin: f64,
 }
 
+/// What a training had at hand, apart from its workers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Means {
+    /// CPUs of all its nodes.
+    pub cpus: usize,
+    /// Whether its updates passed a link between hosts, or one made slow. Between
+    /// processes of one host, what passes until an answer is the CPUs' time, and no
+    /// network would make it shorter.
+    pub has_link: bool,
+}
+
 /// Blocks for the interval.
 const BLOCKS: usize = 16;
 /// Less than this is not worth a sentence.
@@ -61,13 +72,14 @@ const WORTH_SAYING: f64 = 0.005;
 
 /// What would help, the most helpful first.
 #[must_use]
-pub fn gains(courses: &WorkerCourses, straggler: Option<&Straggler>, cpus: usize) -> Vec<Gain> {
+pub fn gains(courses: &WorkerCourses, straggler: Option<&Straggler>, means: Means) -> Vec<Gain> {
+    let cpus = means.cpus;
     let mut changes = vec![
-        WhatIf::Network(2.0),
         WhatIf::Compute(2.0),
         WhatIf::NoQueue,
         WhatIf::OneMoreCpu { cpus },
     ];
+    changes.extend(means.has_link.then_some(WhatIf::Network(2.0)));
     changes.extend(straggler.map(|found| WhatIf::NoStraggler(found.worker)));
     let mut gains: Vec<Gain> = changes
         .into_iter()

@@ -369,7 +369,7 @@ fn stretches(course: &Course) -> HtmlTable {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use paceline_diagnose::StragglerTest;
+    use paceline_diagnose::{Side, StragglerTest};
 
     #[test]
     fn whoever_waits_least_is_no_straggler_unless_the_test_says_so() {
@@ -390,6 +390,7 @@ mod tests {
         assert_eq!(found.most, 0.4);
         let named = Straggler {
             worker: WorkerId(1),
+            side: Side::Computing,
             test: StragglerTest {
                 slower_by: 0.5,
                 effective_blocks: 20.0,

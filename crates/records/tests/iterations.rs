@@ -32,6 +32,9 @@ fn iteration(clock: u64) -> Iteration {
         received_bytes: 31_380,
         staleness: clock % 4,
         dropped: u64::from(clock.is_multiple_of(11)),
+        on_cpu: Duration::from_nanos(clock % 17),
+        runnable: Duration::from_nanos(clock % 19),
+        ..Iteration::default()
     }
 }
 

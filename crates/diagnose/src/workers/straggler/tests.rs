@@ -55,15 +55,16 @@ fn named(seed: u64, runs: usize, paces: &[f64], alike: f64) -> Vec<Option<Worker
         .collect()
 }
 
-/// Two runs in a hundred would be a rate that 500 runs of a true rate of 1% exceed
-/// hardly ever (probability 0.01): the bound is not met by chance, and the seed is fixed.
+/// Of equal workers, 1 run of 100 at most names one. At the bound of a tenth the rate is 1%
+/// itself, which 250 runs exceed twofold hardly ever (probability 0.04); the seed is fixed.
 #[test]
-fn equal_workers_have_no_straggler_and_nor_have_those_slower_by_a_tenth() {
+fn equal_workers_and_those_slower_by_a_tenth_are_named_in_one_run_of_a_hundred_at_most() {
     for workers in [2, 3, 4, 8] {
         for alike in [0.0, 0.9] {
             let equal = vec![1.0; workers];
             let found = named(7, 250, &equal, alike);
-            assert_eq!(found.iter().flatten().count(), 0, "{workers} {alike}");
+            let count = found.iter().flatten().count();
+            assert!(count <= 2, "{workers} {alike}: {count} of 250 equal runs");
             let mut bound = equal;
             bound[0] = 1.1;
             let found = named(8, 250, &bound, alike);

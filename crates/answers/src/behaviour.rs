@@ -4,10 +4,11 @@
 //! from the median of all runs as a multiple of their spread. Clusters are those of
 //! k-means whose number has the greatest mean silhouette; below [`APART`] there are
 //! none. A run is odd if an isolation forest sets it apart and some quantity of it
-//! lies far from those of the runs of its own settings, or of all where settings
-//! have too few runs.
+//! is not one of those of the runs of its own settings (of all, where settings have
+//! too few runs), by Student's t adjusted for all runs and quantities.
 
 use crate::results::StudyResults;
+use paceline_dist::StudentT;
 use paceline_learn::{Features, IsolationForestParams, Threads, choose_clusters};
 use paceline_model::RunValue;
 use paceline_records::study::Cell;
@@ -22,9 +23,9 @@ const MOST_CLUSTERS: usize = 8;
 const LEAST_RUNS: usize = 6;
 /// An isolation forest's score from which a run is set apart: one half is ordinary.
 const ISOLATED: f64 = 0.6;
-/// A value that is further from the median than this many robust deviations is
-/// odd (Iglewicz and Hoaglin, How to Detect and Handle Outliers, 1993).
-const FAR: f64 = 3.5;
+/// The chance that any run of a study without odd ones is called odd, if values of
+/// runs that are alike are normal.
+const CHANCE: f64 = 0.01;
 /// So many runs of one setting tell what is usual of it.
 const LEAST_ALIKE: usize = 5;
 /// What makes a median absolute deviation that of a normal distribution.
@@ -117,7 +118,7 @@ pub struct Odd {
     pub run: usize,
     /// The isolation forest's score.
     pub score: f64,
-    /// In what: quantity, its value, the median of its like, how many robust
+    /// In what: quantity, its value, the median of its like, how many
     /// deviations lie between.
     pub marks: Vec<(String, f64, f64, f64)>,
     /// Whether its like are the runs of its own settings, or all.
@@ -258,6 +259,7 @@ fn odd(profiles: &Profiles, features: &Features, threads: Threads) -> Vec<Odd> {
         .fit(features, SEED, threads)
         .ok()
         .and_then(|model| model.scores(features, threads).ok());
+    let comparisons = (profiles.rows.len() * profiles.quantities.len()) as f64;
     let mut odd: Vec<Odd> = Vec::new();
     for (run, score) in scores.unwrap_or_default().into_iter().enumerate() {
         if score < ISOLATED {
@@ -273,15 +275,12 @@ fn odd(profiles: &Profiles, features: &Features, threads: Threads) -> Vec<Odd> {
         };
         let mut marks: Vec<(String, f64, f64, f64)> = Vec::new();
         for (column, name) in profiles.quantities.iter().enumerate() {
-            let values: Vec<f64> = alike
-                .iter()
-                .map(|&run| profiles.rows[run][column])
-                .collect();
-            let (centre, spread) = (median(&values), deviation(&values));
             let value = profiles.rows[run][column];
-            let away = (value - centre).abs() / spread;
-            if spread > 0.0 && away >= FAR {
-                marks.push((name.clone(), value, centre, away));
+            let others = alike.iter().filter(|&&other| other != run);
+            let others: Vec<f64> = others.map(|&other| profiles.rows[other][column]).collect();
+            let (p, away) = unlike(value, &others);
+            if p * comparisons < CHANCE {
+                marks.push((name.clone(), value, median(&others), away));
             }
         }
         marks.sort_by(|a, b| b.3.total_cmp(&a.3));
@@ -297,6 +296,26 @@ fn odd(profiles: &Profiles, features: &Features, threads: Threads) -> Vec<Odd> {
     }
     odd.sort_by(|a, b| b.score.total_cmp(&a.score));
     odd
+}
+
+/// The chance that a value so far from the others' mean is one of them, by
+/// Student's t without it, and how many of their deviations lie between.
+fn unlike(value: f64, others: &[f64]) -> (f64, f64) {
+    let count = others.len() as f64;
+    let mean = others.iter().sum::<f64>() / count;
+    let square: f64 = others.iter().map(|other| (other - mean).powi(2)).sum();
+    let spread = (square / (count - 1.0)).sqrt();
+    let away = (value - mean).abs();
+    // What never varied and is another now is unlike, as far as anybody can tell.
+    if spread <= 1e-12 * mean.abs() {
+        return match away <= 1e-9 * mean.abs() {
+            true => (1.0, 0.0),
+            false => (0.0, f64::INFINITY),
+        };
+    }
+    let t = away / (spread * (1.0 + 1.0 / count).sqrt());
+    let p = StudentT::new(count - 1.0).map_or(1.0, |student| student.two_sided(t));
+    (p, away / spread)
 }
 
 impl BehaviourAnswer {
@@ -315,7 +334,7 @@ impl BehaviourAnswer {
         };
         let odd = |odd: &Odd| {
             let marks = odd.marks.iter().map(|(name, value, usual, away)| {
-                json!({ "quantity": name, "value": value, "median": usual, "deviations": away })
+                json!({ "quantity": name, "value": value, "median": usual, "deviations": away.is_finite().then_some(away) })
             });
             json!({
                 "run": names[odd.run],

@@ -153,7 +153,8 @@ fn a_table_of_another_tool_is_imported_and_analysed() {
     assert!(analysed.out.contains("lr"), "{}", analysed.out);
     run(dir, ["import", "trials.csv"]).fails(2, "exists");
     run(dir, ["import", "none"]).fails(2, "none");
-    run(dir, ["import", "."]).fails(2, "no run of a tool");
+    fs::create_dir(dir.join("empty")).unwrap();
+    run(dir, ["import", "empty"]).fails(2, "no run of a tool");
 }
 
 #[test]

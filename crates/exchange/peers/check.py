@@ -31,7 +31,7 @@ for table in ["runs", "samples", "parts", "events"]:
     assert (feather["run"].astype(str) == csv["run"].astype(str)).all(), table
     print(f"pandas {pandas.__version__}: {table}, {len(csv)} rows, four formats agree")
 
-    frame = polars.read_ipc(root / f"arrow/{table}.arrow", memory_map=False)
+    frame = polars.read_ipc(root / f"arrow/{table}.arrow")
     other = polars.read_parquet(root / f"parquet/{table}.parquet")
     assert frame.shape == other.shape == feather.shape, (frame.shape, other.shape)
     assert frame.to_dicts() == other.to_dicts() or table in ("samples", "parts"), table

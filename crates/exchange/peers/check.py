@@ -38,14 +38,14 @@ for table in ["runs", "samples", "parts", "events"]:
     print(f"polars {polars.__version__}: {table}, {frame.shape}")
 
     arrow = frame.to_arrow()
-    count = duckdb.sql("select count(*) from arrow").fetchone()[0]
+    count = duckdb.sql("select count(*) from arrow").fetchall()[0][0]
     from_parquet = duckdb.sql(
         f"select count(*) from '{root}/parquet/{table}.parquet'"
-    ).fetchone()[0]
-    from_csv = duckdb.sql(f"select count(*) from '{root}/csv/{table}.csv'").fetchone()[0]
+    ).fetchall()[0][0]
+    from_csv = duckdb.sql(f"select count(*) from '{root}/csv/{table}.csv'").fetchall()[0][0]
     from_json = duckdb.sql(
         f"select count(*) from read_json('{root}/json/{table}.jsonl')"
-    ).fetchone()[0]
+    ).fetchall()[0][0]
     assert count == from_parquet == from_csv == from_json == len(csv), table
     print(f"DuckDB {duckdb.__version__}: {table}, {count} rows")
 

@@ -5,6 +5,8 @@
 //! new) and held against what they print: a key that it does not list, one that it
 //! requires and is not there, or a value of another type is an error.
 
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 mod support;
 
 use serde_json::{Map, Value, json};

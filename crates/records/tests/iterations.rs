@@ -25,8 +25,6 @@ fn iteration(clock: u64) -> Iteration {
         serialising: Duration::from_nanos(100),
         on_wire: Duration::from_nanos(150),
         queued: Duration::from_nanos(50),
-        on_cpu: Duration::from_nanos(900),
-        runnable: Duration::from_nanos(100 + clock % 5),
         rows: 100,
         sent_bytes: 31_400,
         received_bytes: 31_380,
@@ -34,7 +32,6 @@ fn iteration(clock: u64) -> Iteration {
         dropped: u64::from(clock.is_multiple_of(11)),
         on_cpu: Duration::from_nanos(clock % 17),
         runnable: Duration::from_nanos(clock % 19),
-        ..Iteration::default()
     }
 }
 

@@ -4,6 +4,8 @@
 //! A job's runner is a process of its own, which takes the lock of the job's directory
 //! before it starts anything. A server that dies takes no job with it; the next one
 //! finds what runs by those locks, and starts what was about to be started and was not.
+//!
+//! More than 600 lines: whatever changes the queue's state stands beside its one writer.
 
 use crate::options::{self, JobOption, Options, OptionsError};
 use crate::place::Place;

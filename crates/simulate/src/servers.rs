@@ -1,4 +1,6 @@
 //! Workers and parameter servers, event by event.
+//!
+//! More than 600 lines: one world whose events change workers and servers alike.
 
 use crate::agenda::Agenda;
 use crate::cluster::Cluster;

@@ -1,5 +1,7 @@
 //! A host with a trainer and workers that sum among themselves, its network and its
 //! clock, as a seed has them.
+//!
+//! More than 600 lines: one world whose parts share its queue of events.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};

@@ -3,7 +3,7 @@
 use crate::number::{bytes, count, duration, percent, significant};
 use crate::text::{Column, Page, Table};
 use paceline_answers::simulate::{SimulateAnswer, SimulatedCase};
-use paceline_simulate::{Bound, Outcome};
+use paceline_simulate::Bound;
 
 /// The answer for people.
 #[must_use]
@@ -88,17 +88,15 @@ fn bound(case: &SimulatedCase) -> String {
     let Some(first) = bounds.first().filter(|_| is_one) else {
         return "now this, now that".to_owned();
     };
-    let busy = |figure: fn(&Outcome) -> f64| percent(case.mean(figure));
     match first {
-        Bound::Computing => "computing".to_owned(),
-        Bound::Waiting => "waiting for slower workers".to_owned(),
-        Bound::ServerCore => format!(
-            "the server's core, {} busy",
-            busy(|outcome| outcome.server_busy)
-        ),
-        Bound::Link => format!("a link, {} busy", busy(|outcome| outcome.link_busy)),
-        Bound::Switch => format!("the switch, {} busy", busy(|outcome| outcome.switch_busy)),
-        Bound::Cores => format!("the cores, {} busy", busy(|outcome| outcome.cores_busy)),
-        Bound::Latency => "messages on their way".to_owned(),
+        Bound::Computing => "computing",
+        Bound::Waiting => "waiting for slower workers",
+        Bound::ServerCore => "a server's core",
+        Bound::Link if case.servers.is_some() => "a server's link",
+        Bound::Link => "the slowest link",
+        Bound::Switch => "the switch",
+        Bound::Cores => "the cores",
+        Bound::Latency => "messages on their way",
     }
+    .to_owned()
 }

@@ -112,7 +112,7 @@ pub(crate) fn simulate(cluster: &Cluster, iterations: u32, seed: u64) -> Outcome
         bound: Bound::Computing,
         losses: 0,
     };
-    outcome.bound = Bound::of(&outcome);
+    outcome.bound = Bound::of(&outcome, link_busy);
     outcome
 }
 

@@ -68,18 +68,21 @@ pub enum Bound {
 impl Bound {
     /// A resource that is used this much leaves nothing to gain by more of another.
     const FULL: f64 = 0.9;
+    /// One that is used this much is what messages wait for, if they take most of the
+    /// time.
+    const MUCH: f64 = 0.5;
 
-    pub(crate) fn of(outcome: &Outcome) -> Self {
-        let full = [
+    /// `link` is the use of the busiest link in both directions.
+    pub(crate) fn of(outcome: &Outcome, link: f64) -> Self {
+        let used = [
             (outcome.server_busy, Self::ServerCore),
-            (outcome.link_busy, Self::Link),
+            (link, Self::Link),
             (outcome.switch_busy, Self::Switch),
             (outcome.cores_busy, Self::Cores),
         ];
-        let fullest = full.into_iter().max_by(|a, b| a.0.total_cmp(&b.0));
-        if let Some((busy, bound)) = fullest
-            && busy >= Self::FULL
-        {
+        let most = used.into_iter().max_by(|a, b| a.0.total_cmp(&b.0));
+        let beyond = |share| most.filter(|(busy, _)| *busy >= share);
+        if let Some((_, bound)) = beyond(Self::FULL) {
             return bound;
         }
         let Shares {
@@ -92,7 +95,7 @@ impl Bound {
         } else if waiting >= communicating {
             Self::Waiting
         } else {
-            Self::Latency
+            beyond(Self::MUCH).map_or(Self::Latency, |(_, bound)| bound)
         }
     }
 }

@@ -573,7 +573,7 @@ impl<'a> World<'a> {
         }
         let workers = self.workers.len().max(1) as f64;
         let servers = self.servers.len() as f64;
-        let (link_busy, switch_busy, cores_busy) = self.topology.busy(&mut self.fluid, self.now);
+        let busy = self.topology.busy(&mut self.fluid, self.now);
         let sums = &self.sums;
         let computing = (sums.computing_s / (workers * elapsed_s)).min(1.0);
         let waiting = (sums.waiting_s / (workers * elapsed_s)).min(1.0 - computing);
@@ -602,13 +602,13 @@ impl<'a> World<'a> {
             dropped_share: sums.dropped as f64 / sent.max(1) as f64,
             bytes_per_s: sums.bytes / elapsed_s,
             server_busy: server_busy.min(1.0),
-            link_busy: link_busy.min(1.0),
-            switch_busy: switch_busy.min(1.0),
-            cores_busy: cores_busy.min(1.0),
+            link_busy: busy.link,
+            switch_busy: busy.switch,
+            cores_busy: busy.cores,
             bound: Bound::Computing,
             losses: self.losses,
         };
-        outcome.bound = Bound::of(&outcome);
+        outcome.bound = Bound::of(&outcome, busy.both_ways);
         outcome
     }
 }

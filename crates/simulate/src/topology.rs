@@ -112,18 +112,33 @@ impl Topology {
     }
 
     /// How busy the busiest link, the switch and the cores were until `now`.
-    pub(crate) fn busy<T>(&self, fluid: &mut Fluid<T>, now: f64) -> (f64, f64, f64) {
+    pub(crate) fn busy<T>(&self, fluid: &mut Fluid<T>, now: f64) -> Busy {
         let mut used = |resource: Option<ResourceId>| {
             resource.map_or(0.0, |resource| fluid.utilisation(resource, now))
         };
-        let link = self
-            .links
-            .iter()
-            .flat_map(|(out, into)| [*out, *into])
-            .map(&mut used)
-            .fold(0.0, f64::max);
-        let switch = used(self.switch);
-        let cores = used(self.cores.map(|(resource, _)| resource));
-        (link, switch, cores)
+        let (mut link, mut both_ways) = (0.0_f64, 0.0_f64);
+        for (out, into) in &self.links {
+            let (out, into) = (used(*out), used(*into));
+            link = link.max(out).max(into);
+            both_ways = both_ways.max(out + into);
+        }
+        Busy {
+            link: link.min(1.0),
+            both_ways,
+            switch: used(self.switch).min(1.0),
+            cores: used(self.cores.map(|(resource, _)| resource)).min(1.0),
+        }
     }
+}
+
+/// How busy resources were, from 0 to 1.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Busy {
+    /// The busiest link of a server, in its busier direction.
+    pub(crate) link: f64,
+    /// The busiest link of a server, both directions added: bulk synchronous rounds
+    /// use one after the other.
+    pub(crate) both_ways: f64,
+    pub(crate) switch: f64,
+    pub(crate) cores: f64,
 }

@@ -96,7 +96,9 @@ fn the_server_s_link_bounds_many_workers() {
     let mut cluster = ideal("bsp", 10);
     cluster.network.bandwidth = 1e8;
     // Ten megabytes in and ten out at a hundred a second, after ten milliseconds.
-    near(run(&cluster).iterations_per_s, 1.0 / (0.01 + 0.1 + 0.1));
+    let apart = run(&cluster);
+    near(apart.iterations_per_s, 1.0 / (0.01 + 0.1 + 0.1));
+    assert_eq!(apart.bound, Bound::Link, "one direction after the other");
     // Two servers halve the time on their links; a worker's own link is as fast.
     cluster.servers = 2;
     near(run(&cluster).iterations_per_s, 1.0 / (0.01 + 0.05 + 0.05));

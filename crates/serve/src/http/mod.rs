@@ -21,7 +21,7 @@ use paceline_answers::report::{ReportQuestion, study as report_on};
 use paceline_answers::results::StudyResults;
 use paceline_records::{Run, WallTime};
 use paceline_report::dossier::{Origin, run_page, study_page, to_the_second};
-use parking_lot::RwLock;
+use parking_lot::{Mutex, RwLock};
 use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::io;
@@ -50,6 +50,8 @@ struct Shared {
     door: Door,
     /// What everybody sees, made once for all of them.
     seen: RwLock<Arc<String>>,
+    /// Held by whoever makes it, so that nothing older replaces it.
+    looking: Mutex<()>,
     permits: Arc<Semaphore>,
     pages: RwLock<HashMap<PathBuf, (String, Arc<String>)>>,
 }
@@ -87,6 +89,7 @@ pub fn serve(
             port,
         },
         seen: RwLock::new(Arc::new(look(&site))),
+        looking: Mutex::new(()),
         site,
         permits: Arc::new(Semaphore::new(MOST)),
         pages: RwLock::new(HashMap::new()),
@@ -101,10 +104,8 @@ pub fn serve(
             loop {
                 tokio::time::sleep(EVERY).await;
                 let own = Arc::clone(&looking);
-                let made = tokio::task::spawn_blocking(move || look(&own.site)).await;
-                if let Ok(made) = made {
-                    *looking.seen.write() = Arc::new(made);
-                }
+                // A look that panics is made again a second later.
+                let _ = tokio::task::spawn_blocking(move || own.look_again()).await;
             }
         });
         let served = tokio::spawn(async move { axum::serve(listener, router(shared)).await });
@@ -114,6 +115,15 @@ pub fn serve(
         served.abort();
         Ok(())
     })
+}
+
+impl Shared {
+    /// Makes anew what everybody sees: whoever changed the queue sees the change.
+    fn look_again(&self) {
+        let _one_at_a_time = self.looking.lock();
+        let made = Arc::new(look(&self.site));
+        *self.seen.write() = made;
+    }
 }
 
 fn look(site: &Site) -> String {
@@ -222,8 +232,12 @@ fn refused(error: &SubmitError) -> Response {
 }
 
 async fn submit(State(shared): State<Arc<Shared>>, Json(request): Json<JobRequest>) -> Response {
-    let queue = Arc::clone(&shared.site.queue);
-    let decided = tokio::task::spawn_blocking(move || queue.submit(&request)).await;
+    let decided = tokio::task::spawn_blocking(move || {
+        let decided = shared.site.queue.submit(&request);
+        shared.look_again();
+        decided
+    })
+    .await;
     let Ok(decided) = decided else {
         return StatusCode::INTERNAL_SERVER_ERROR.into_response();
     };
@@ -254,8 +268,13 @@ async fn submit(State(shared): State<Arc<Shared>>, Json(request): Json<JobReques
 }
 
 async fn cancel(State(shared): State<Arc<Shared>>, UrlPath(id): UrlPath<String>) -> Response {
-    let queue = Arc::clone(&shared.site.queue);
-    match tokio::task::spawn_blocking(move || queue.cancel(&id)).await {
+    let done = tokio::task::spawn_blocking(move || {
+        let done = shared.site.queue.cancel(&id);
+        shared.look_again();
+        done
+    })
+    .await;
+    match done {
         Ok(Ok(())) => Json(json!({ "cancelled": true })).into_response(),
         Ok(Err(error)) => refused(&error),
         Err(_) => StatusCode::INTERNAL_SERVER_ERROR.into_response(),

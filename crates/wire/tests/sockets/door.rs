@@ -110,7 +110,7 @@ fn one_byte_at_a_time_does_not_extend_the_deadline() {
         let pause = Duration::from_millis(10);
         // The pause is the attack, not a synchronisation: the listener must
         // end it although every single read succeeds.
-        for byte in b"PACELINE\x03\0".iter().chain(std::iter::repeat(&1)) {
+        for byte in b"PACELINE\x04\0".iter().chain(std::iter::repeat(&1)) {
             if stream.write_all(&[*byte]).is_err() {
                 break;
             }
@@ -133,7 +133,7 @@ fn an_old_version_is_told_ours() {
         stream.write_all(&hello).unwrap();
         let answer = read_to_end(&mut stream);
         assert_eq!(answer.len(), HELLO_BYTES);
-        assert_eq!(answer[..10], *b"PACELINE\x03\0");
+        assert_eq!(answer[..10], *b"PACELINE\x04\0");
     });
 }
 
@@ -203,7 +203,7 @@ fn a_member_says_which_version_the_server_speaks() {
     });
     let refused = connect(&address, &worker(0), &Settings::default(), soon()).unwrap_err();
     let cause = std::error::Error::source(&refused).unwrap().to_string();
-    assert_eq!(cause, "the peer speaks version 9 of the protocol, not 3");
+    assert_eq!(cause, "the peer speaks version 9 of the protocol, not 4");
     newer.join().unwrap();
 }
 

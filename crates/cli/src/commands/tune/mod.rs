@@ -320,7 +320,7 @@ impl Tuning {
         let text = match paceline_files::read_regular(&path, LARGEST_SEARCH) {
             Ok(text) => text,
             Err(error) if error.is_absent() && plan.runs.is_empty() => {
-                let text = sealed::seal(&output::json(&self.asked))
+                let text = sealed::seal(&format!("{:#}\n", self.asked))
                     .expect("a question is an object with keys");
                 return write_file(&path, text.as_bytes()).map_err(Failure::world);
             }

@@ -192,9 +192,14 @@ pub fn text(findings: &Findings, width: usize, style: Style) -> String {
     }
     for gain in &findings.gains {
         text += &format!(
-            "what if {}: {} of the time\n",
+            "what if {}: {} of the time{}\n",
             what_if_words(gain.what_if),
-            change_words(gain.change, gain.margin)
+            change_words(gain.change, gain.margin),
+            // Checked trainings came out far from what was predicted of them.
+            match gain.what_if {
+                WhatIf::NoStraggler(_) => ", if nothing else changes: a guess until `--check`",
+                _ => "",
+            }
         );
     }
     text
@@ -367,7 +372,10 @@ mod tests {
             "{told}"
         );
         assert!(
-            told.contains("worker1 as fast as the others: -57.1% ± 0.0%"),
+            told.contains(
+                "worker1 as fast as the others: -57.1% ± 0.0% of the time, if nothing else \
+                 changes: a guess until `--check`"
+            ),
             "{told}"
         );
         assert!(
